@@ -1,0 +1,40 @@
+"""gnomon: differentially private releases of tables that ordinary machine learning can use.
+
+Names are imported when they are first used, so that `import gnomon` and `gnomon --help` stay fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Schema": "gnomon.table.schema",
+    "Column": "gnomon.table.schema",
+    "PureDP": "gnomon.privacy.guarantee",
+    "ApproxDP": "gnomon.privacy.guarantee",
+    "ZCDP": "gnomon.privacy.guarantee",
+    "GaussianDP": "gnomon.privacy.guarantee",
+    "Adjacency": "gnomon.privacy.guarantee",
+    "Unit": "gnomon.privacy.guarantee",
+    "RonGauss": "gnomon.release.ron_gauss",
+}
+
+__all__ = [*_HOMES, "__version__"]
+
+if TYPE_CHECKING:
+    from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, PureDP, Unit
+    from gnomon.release.ron_gauss import RonGauss
+    from gnomon.table.schema import Column, Schema
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'gnomon' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

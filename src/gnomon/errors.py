@@ -1,0 +1,41 @@
+"""Everything that gnomon refuses, in one family: one sentence, never a value of the private rows."""
+
+from __future__ import annotations
+
+
+class GnomonError(Exception):
+    """Base of all errors; `exit_code` is what the command line returns."""
+
+    exit_code = 2
+
+
+class ParameterError(GnomonError):
+    """A parameter (epsilon, delta, n_components, ...) that cannot be used."""
+
+
+class SchemaError(GnomonError):
+    """A schema that does not parse, or that does not say enough."""
+
+
+class DataError(GnomonError):
+    """A table that cannot be read, or that does not fit its schema."""
+
+
+class OutputError(GnomonError):
+    """A place that a release cannot be written to."""
+
+
+class BudgetError(GnomonError):
+    """A charge that the ledger refuses."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, requested: float, remaining: float) -> None:
+        super().__init__(message)
+        self.requested = requested
+        self.remaining = remaining
+        self.difference = requested - remaining
+
+
+class GnomonWarning(UserWarning):
+    """Something a custodian should know about a release that is still sound."""
