@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeVar
+from fractions import Fraction
 
 from gnomon.errors import ParameterError
 
@@ -24,19 +24,34 @@ class Unit(Enum):
     ATTRIBUTE = "attribute"  # one attribute of one record
 
 
-Loss = TypeVar("Loss", bound="_Promise")
-
-
 @dataclass(frozen=True)
 class _Promise:
     def _shares(self, weights: tuple[float, ...]) -> None:
-        if not weights or min(weights) <= 0 or sum(weights) > 1 + 1e-12:
-            raise ParameterError(f"The shares of a budget must be positive and add up to at most 1. Got {weights} instead.")
+        if not weights or not all(w > 0 for w in weights) or not sum(weights) <= 1 + 1e-12:
+            raise ParameterError(
+                f"The shares of a budget must be positive and add up to at most 1. Got {weights} instead."
+            )
 
 
-def _positive(name: str, value: float) -> None:
-    if math.isnan(value) or value <= 0:
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+        raise ParameterError(f"The '{name}' parameter must be a number. Got {value!r} instead.")
+    return float(value)
+
+
+def _positive(name: str, value: object) -> None:
+    if not _number(name, value) > 0:
         raise ParameterError(f"The '{name}' parameter must be a positive number. Got {value} instead.")
+
+
+def _never_more(parts: list[float], total: float, power: int) -> list[float]:
+    """Lower the largest part until the parts' powers add up to at most the total's, exactly."""
+    if math.isinf(total):
+        return parts
+    largest = max(range(len(parts)), key=parts.__getitem__)
+    while sum(Fraction(part) ** power for part in parts) > Fraction(total) ** power:
+        parts[largest] = min(math.nextafter(parts[largest], 0), parts[largest] * (1 - 1e-13))
+    return parts
 
 
 @dataclass(frozen=True)
@@ -55,9 +70,10 @@ class PureDP(_Promise):
         return 0.0
 
     def split(self, *weights: float) -> tuple[PureDP, ...]:
-        """Sequential composition backwards: the parts' epsilons add up to this one's."""
+        """Sequential composition backwards: the parts' epsilons add up to at most this one's."""
         self._shares(weights)
-        return tuple(replace(self, epsilon=self.epsilon * w) for w in weights)
+        parts = _never_more([self.epsilon * w for w in weights], self.epsilon, power=1)
+        return tuple(replace(self, epsilon=part) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -71,8 +87,10 @@ class ApproxDP(_Promise):
 
     def __post_init__(self) -> None:
         _positive("epsilon", self.epsilon)
-        if not 0 < self.delta < 1:
-            raise ParameterError(f"The 'delta' parameter must be in [0, 1). Got {self.delta} instead.")
+        if not 0 < _number("delta", self.delta) < 1:
+            raise ParameterError(
+                f"The 'delta' parameter of ApproxDP must be in (0, 1). Got {self.delta} instead."
+            )
 
 
 @dataclass(frozen=True)
@@ -87,8 +105,10 @@ class ZCDP(_Promise):
         _positive("rho", self.rho)
 
     def split(self, *weights: float) -> tuple[ZCDP, ...]:
+        """The parts' rho add up to at most this one's."""
         self._shares(weights)
-        return tuple(replace(self, rho=self.rho * w) for w in weights)
+        parts = _never_more([self.rho * w for w in weights], self.rho, power=1)
+        return tuple(replace(self, rho=part) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -103,10 +123,27 @@ class GaussianDP(_Promise):
         _positive("mu", self.mu)
 
     def split(self, *weights: float) -> tuple[GaussianDP, ...]:
-        """The parts' mu add up in squares, exactly."""
+        """The parts' mu add up in squares to at most this one's, exactly."""
         self._shares(weights)
-        return tuple(replace(self, mu=self.mu * math.sqrt(w)) for w in weights)
+        parts = _never_more([self.mu * math.sqrt(w) for w in weights], self.mu, power=2)
+        return tuple(replace(self, mu=part) for part in parts)
 
 
 Guarantee = PureDP | ApproxDP
 Spendable = PureDP | GaussianDP | ZCDP
+Loss = PureDP | ApproxDP | ZCDP | GaussianDP
+
+
+def declared(
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    unit: Unit = Unit.ROW,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> Guarantee:
+    """The guarantee that a person asks for: pure where delta is zero."""
+    if not 0 <= _number("delta", delta) < 1:
+        raise ParameterError(f"The 'delta' parameter must be in [0, 1). Got {delta} instead.")
+    if delta == 0:
+        return PureDP(epsilon, unit, adjacency)
+    return ApproxDP(epsilon, delta, unit, adjacency)

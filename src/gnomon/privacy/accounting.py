@@ -1,0 +1,334 @@
+"""How losses add up, and what they mean as (epsilon, delta): exact conversions, rounded so that the promise
+holds.
+
+Every number that could weaken a guarantee is computed to 120 digits and rounded to the safe side: `mu` and
+`rho` down, `epsilon` and `delta` up. Proofs and references: docs/proofs/composition.md.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from mpmath import MPContext
+
+from gnomon.errors import ParameterError
+from gnomon.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, Loss, PureDP, Spendable
+from gnomon.privacy.rounding import float_up, fraction, root_up
+
+_DIGITS = 120  # a cancellation in delta costs about log10(1 / epsilon) + 3 of them
+_Number = Any  # an mpmath number; mpmath carries no types
+_thread = threading.local()
+
+
+def _mp() -> Any:
+    """A context of this thread: mpmath changes its precision while it works, so none is shared."""
+    if not hasattr(_thread, "mp"):
+        _thread.mp = MPContext()
+        _thread.mp.dps = _DIGITS
+    return _thread.mp
+
+
+def _up(value: _Number) -> float:
+    """The double just above an mpmath number that is right to 100 digits."""
+    nearest = float(value)
+    return nearest if nearest > value else math.nextafter(nearest, math.inf)
+
+
+def _down(value: _Number) -> float:
+    nearest = float(value)
+    return nearest if nearest < value else math.nextafter(nearest, -math.inf)
+
+
+def _check_epsilon(epsilon: float, *, zero: bool = False) -> None:
+    if not (epsilon > 0 or (zero and epsilon == 0)):
+        raise ParameterError(f"The 'epsilon' parameter must be a positive number. Got {epsilon} instead.")
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise ParameterError(f"The 'delta' parameter must be in (0, 1). Got {delta} instead.")
+
+
+def _check_loss(name: str, value: float) -> None:
+    if not value > 0:
+        raise ParameterError(f"The '{name}' parameter must be a positive number. Got {value} instead.")
+
+
+def _last_true(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest double in [low, high) for which a monotone condition holds; it holds at low and not at
+    high.
+    """
+    while True:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            return low
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+
+
+# --- Gaussian: Balle & Wang 2018, Theorem 8; Dong, Roth & Su 2022, Corollary 2.13 ---
+
+
+def _gaussian_delta(mu: float, epsilon: float) -> _Number:
+    """delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)."""
+    mp = _mp()
+    m, e = mp.mpf(mu), mp.mpf(epsilon)
+    return mp.ncdf(-e / m + m / 2) - mp.exp(e) * mp.ncdf(-e / m - m / 2)
+
+
+@lru_cache(maxsize=4096)
+def delta_of(mu: float, epsilon: float) -> float:
+    """The smallest delta for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up."""
+    _check_loss("mu", mu)
+    _check_epsilon(epsilon, zero=True)
+    if math.isinf(epsilon):
+        return 0.0
+    return 1.0 if math.isinf(mu) else min(1.0, _up(_gaussian_delta(mu, epsilon)))
+
+
+@lru_cache(maxsize=4096)
+def mu_of(epsilon: float, delta: float) -> float:
+    """The largest mu for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded down."""
+    _check_epsilon(epsilon)
+    _check_delta(delta)
+    if math.isinf(epsilon):
+        return math.inf
+
+    def holds(mu: float) -> bool:
+        return bool(_gaussian_delta(mu, epsilon) <= delta)
+
+    low = epsilon / math.sqrt(2 * (max(0.0, math.log(0.5 / delta)) + epsilon))
+    while not holds(low):
+        low /= 2
+    high = 2 * low
+    while holds(high):
+        low, high = high, 2 * high
+    return _last_true(holds, low, high)
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of(mu: float, delta: float) -> float:
+    """The smallest epsilon for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up."""
+    _check_loss("mu", mu)
+    _check_delta(delta)
+    if math.isinf(mu):
+        return math.inf
+
+    def too_small(epsilon: float) -> bool:
+        return bool(_gaussian_delta(mu, epsilon) > delta)
+
+    if not too_small(0.0):
+        return 0.0
+    high = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))  # the bound of plain zCDP
+    while too_small(high):
+        high *= 1.5
+    return math.nextafter(_last_true(too_small, 0.0, high), math.inf)
+
+
+# --- zCDP: Canonne, Kamath & Steinke 2020, Proposition 12 (any order alpha is sound, the best is taken) ---
+
+
+def _orders(exponent: Callable[[float], float]) -> float:
+    """The order alpha > 1 that minimises a smooth function of it: a grid over 1 + e^t, refined twice."""
+    low, high = -20.0, 60.0
+    for _ in range(4):
+        grid = [low + (high - low) * i / 80 for i in range(81)]
+        best = min(range(81), key=lambda i: exponent(grid[i]))
+        low, high = grid[max(0, best - 1)], grid[min(80, best + 1)]
+    return 1 + math.exp((low + high) / 2)
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """An epsilon for which rho-zCDP is (epsilon, delta)-DP, rounded up (CKS20, tighter than rho + 2
+    sqrt(rho L)).
+    """
+    _check_loss("rho", rho)
+    _check_delta(delta)
+    if math.isinf(rho):
+        return math.inf
+
+    def epsilon_at(t: float) -> float:
+        above = math.exp(t)  # alpha - 1
+        return rho * (1 + above) - (math.log(delta) + math.log1p(above)) / above - math.log1p(1 / above)
+
+    mp = _mp()
+    alpha = mp.mpf(_orders(epsilon_at))
+    value = rho * alpha - mp.log(alpha * delta) / (alpha - 1) + mp.log(1 - 1 / alpha)
+    return max(0.0, _up(value))
+
+
+@lru_cache(maxsize=4096)
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest rho that CKS20 converts to (epsilon, delta)-DP, rounded down."""
+    _check_epsilon(epsilon)
+    _check_delta(delta)
+    if math.isinf(epsilon):
+        return math.inf
+
+    def minus_rho_at(t: float) -> float:
+        above = math.exp(t)
+        left = epsilon + (math.log(delta) + math.log1p(above)) / above + math.log1p(1 / above)
+        return -left / (1 + above)
+
+    mp = _mp()
+    alpha = mp.mpf(_orders(minus_rho_at))
+    value = (epsilon + mp.log(alpha * delta) / (alpha - 1) - mp.log(1 - 1 / alpha)) / alpha
+    return _down(value)
+
+
+# --- One family into another ---
+
+
+@lru_cache(maxsize=4096)
+def mu_of_pure(epsilon: float) -> float:
+    """The smallest mu for which every epsilon-DP release is mu-Gaussian: Phi(-mu/2) = 1/(1 + e^epsilon),
+    rounded up.
+    """
+    _check_epsilon(epsilon)
+    if math.isinf(epsilon):
+        return math.inf
+    mp = _mp()
+    target = 1 / (1 + mp.exp(mp.mpf(epsilon)))
+
+    def too_small(mu: float) -> bool:
+        return bool(mp.ncdf(-mp.mpf(mu) / 2) > target)
+
+    high = 1.0
+    while too_small(high):
+        high *= 2
+    return math.nextafter(_last_true(too_small, 0.0, high), math.inf)
+
+
+def spendable(guarantee: Guarantee) -> PureDP | GaussianDP:
+    """What a mechanism spends to keep a guarantee: epsilon itself, or the exact mu of (epsilon, delta)."""
+    if isinstance(guarantee, PureDP):
+        return guarantee
+    return GaussianDP(mu_of(guarantee.epsilon, guarantee.delta), guarantee.unit, guarantee.adjacency)
+
+
+def spendable_exactly(guarantee: ApproxDP) -> ZCDP:
+    """The zCDP account of (epsilon, delta), for the bit-exact discrete Gaussian (about 8% more noise)."""
+    return ZCDP(rho_of(guarantee.epsilon, guarantee.delta), guarantee.unit, guarantee.adjacency)
+
+
+def guarantee_of(loss: Loss, delta: float = 0.0) -> Guarantee:
+    """What a loss promises at the given delta: the smallest epsilon, rounded up."""
+    if isinstance(loss, PureDP | ApproxDP):
+        return loss
+    convert = epsilon_of(loss.mu, delta) if isinstance(loss, GaussianDP) else epsilon_of_rho(loss.rho, delta)
+    # an epsilon of zero is not a guarantee one can state; the smallest double is
+    return ApproxDP(max(convert, math.ulp(0.0)), delta, loss.unit, loss.adjacency)
+
+
+# --- Composition ---
+
+
+def _added(values: Iterable[float]) -> float:
+    numbers = list(values)
+    return math.inf if math.inf in numbers else float_up(sum((fraction(v) for v in numbers), Fraction(0)))
+
+
+def _same_promise(losses: Sequence[Loss]) -> Loss:
+    if not losses:
+        raise ParameterError("A composition must have at least one loss. Got none instead.")
+    first = losses[0]
+    if any((loss.unit, loss.adjacency) != (first.unit, first.adjacency) for loss in losses):
+        raise ParameterError(
+            "The losses of a composition must protect the same unit under the same adjacency. "
+            "Got a mixture instead."
+        )
+    return first
+
+
+def _delta_sum(losses: Sequence[Loss]) -> float:
+    delta = _added(loss.delta for loss in losses if isinstance(loss, ApproxDP))
+    if delta >= 1:
+        raise ParameterError(f"The deltas of a composition must add up to less than 1. Got {delta} instead.")
+    return delta
+
+
+def _as_mu(loss: Loss) -> float:
+    assert isinstance(loss, GaussianDP | PureDP)
+    return loss.mu if isinstance(loss, GaussianDP) else mu_of_pure(loss.epsilon)
+
+
+def _as_rho(loss: Loss) -> float:
+    assert not isinstance(loss, ApproxDP)
+    if isinstance(loss, ZCDP):
+        return loss.rho
+    half_square = loss.mu if isinstance(loss, GaussianDP) else loss.epsilon
+    return math.inf if math.isinf(half_square) else float_up(fraction(half_square) ** 2 / 2)
+
+
+def compose(losses: Sequence[Loss]) -> Loss:
+    """The loss of releases made one after another from the same rows, each possibly chosen by the earlier
+    ones.
+
+    Pure epsilons add; mu adds in squares (exact); rho adds; (epsilon, delta) pairs add. Mixed: a pure part
+    joins Gaussian ones through `mu_of_pure`, joins zCDP as epsilon^2/2; a Gaussian joins zCDP as mu^2/2. An
+    ApproxDP part mixes with pure ones only: give a Gaussian its delta first (`guarantee_of`).
+    """
+    first = _same_promise(losses)
+    families = {type(loss) for loss in losses}
+    if families <= {PureDP, ApproxDP}:
+        epsilon = _added(loss.epsilon for loss in losses)  # type: ignore[union-attr]
+        if families == {PureDP}:
+            return PureDP(epsilon, first.unit, first.adjacency)
+        return ApproxDP(epsilon, _delta_sum(losses), first.unit, first.adjacency)
+    if ApproxDP in families:
+        raise ParameterError(
+            "An (epsilon, delta) loss cannot be composed with a Gaussian or zCDP loss before that one "
+            "is given its delta."
+        )
+    if ZCDP in families:
+        return ZCDP(_added(_as_rho(loss) for loss in losses), first.unit, first.adjacency)
+    parts = [_as_mu(loss) for loss in losses]
+    mu = (
+        math.inf
+        if math.inf in parts
+        else float_up(root_up(sum((fraction(m) ** 2 for m in parts), Fraction(0))))
+    )
+    return GaussianDP(mu, first.unit, first.adjacency)
+
+
+def parallel(losses: Sequence[Loss]) -> Loss:
+    """The loss of releases from disjoint sets of rows, where the set of a row never depends on its content.
+
+    A row lies in one set, so only one release sees a change: the largest loss. Sets chosen by a label are
+    another matter: a record whose label changes leaves one set and enters another, and both losses add (use
+    `compose`).
+    """
+    first = _same_promise(losses)
+    if len({type(loss) for loss in losses}) > 1:
+        raise ParameterError(
+            "The losses of a parallel composition must be of one kind. Got a mixture instead."
+        )
+    if isinstance(first, ApproxDP):
+        pairs = [(loss.epsilon, loss.delta) for loss in losses if isinstance(loss, ApproxDP)]
+        epsilon, delta = (max(column) for column in zip(*pairs, strict=True))
+        return ApproxDP(epsilon, delta, first.unit, first.adjacency)
+    return max(losses, key=lambda loss: next(iter(vars(loss).values())))
+
+
+__all__ = [
+    "Spendable",
+    "compose",
+    "delta_of",
+    "epsilon_of",
+    "epsilon_of_rho",
+    "guarantee_of",
+    "mu_of",
+    "mu_of_pure",
+    "parallel",
+    "rho_of",
+    "spendable",
+    "spendable_exactly",
+]

@@ -1,0 +1,341 @@
+"""A value, a sensitivity and a loss go in; a noisy value comes out, with the event that it cost.
+
+Pure epsilon takes an L1 sensitivity (discrete Laplace) or a nuclear one (matrix Laplace); mu takes an L2 or
+Frobenius one (rounded Gaussian, GOE); rho the same (discrete Gaussian). A sensitivity in another norm is
+refused. Values are integers on a grid, so integer noise is the whole truth: value + round(Z) = round(value
++ Z) is post-processing of the ideal release. Scales are exact fractions rounded up to a double. An infinite
+loss means no noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.errors import ParameterError
+from gnomon.privacy.accounting import spendable
+from gnomon.privacy.guarantee import ZCDP, Adjacency, GaussianDP, Guarantee, PureDP, Spendable
+from gnomon.privacy.rounding import float_up, fraction, root_up
+from gnomon.privacy.sensitivity import Norm, Number, Sensitivity, moments
+
+Integers = NDArray[np.int64]
+MomentMechanism = Literal["auto", "matrix-laplace", "upper-laplace", "goe", "discrete-gaussian"]
+
+_LARGEST_SCALE = 2.0**55  # noise of this scale still fits in 64 bits, up to a chance below e^-60
+_ROUNDING = 1 / 12  # the variance that rounding to a whole number adds
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """The standard deviation of the noise in units of the value; a vector has no off-diagonal of its own."""
+
+    kind: str
+    diagonal: float
+    off_diagonal: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """One use of the private rows: what was released, how, and what it cost."""
+
+    statistic: str
+    mechanism: str
+    sensitivity: Sensitivity
+    scale: float
+    loss: Spendable
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a certificate, in a fixed order."""
+        kind, amount = loss_parts(self.loss)
+        return {
+            "statistic": self.statistic,
+            "mechanism": self.mechanism,
+            "norm": self.sensitivity.norm.value,
+            "sensitivity": float_up(self.sensitivity.value),
+            "scale": self.scale,
+            "loss": {kind: amount},
+            "unit": self.sensitivity.unit.value,
+            "adjacency": self.sensitivity.adjacency.value,
+        }
+
+
+@dataclass(frozen=True)
+class Released:
+    """A noisy value, the law of its noise, and the event that it cost."""
+
+    value: Integers
+    noise: NoiseLaw
+    event: Event
+
+
+def loss_parts(loss: Spendable) -> tuple[str, float]:
+    """The name and the amount of a loss: epsilon, mu or rho."""
+    if isinstance(loss, PureDP):
+        return "epsilon", loss.epsilon
+    return ("mu", loss.mu) if isinstance(loss, GaussianDP) else ("rho", loss.rho)
+
+
+# --- Scales ---
+
+
+def _not_spendable(loss: object) -> ParameterError:
+    return ParameterError(
+        f"A mechanism spends PureDP, GaussianDP or ZCDP. Got {type(loss).__name__} instead: "
+        "convert it with spendable first."
+    )
+
+
+def _check(sensitivity: Sensitivity, loss: Spendable, needed: dict[type, tuple[Norm, ...]]) -> None:
+    allowed = needed.get(type(loss))
+    if allowed is None:
+        raise _not_spendable(loss)
+    if sensitivity.norm not in allowed:
+        names = " or ".join(norm.value for norm in allowed)
+        raise ParameterError(
+            f"A {type(loss).__name__} loss needs a sensitivity in the {names} norm. "
+            f"Got {sensitivity.norm.value} instead."
+        )
+    if (sensitivity.unit, sensitivity.adjacency) != (loss.unit, loss.adjacency):
+        raise ParameterError(
+            f"The sensitivity protects one {sensitivity.unit.value} under {sensitivity.adjacency.value}, "
+            f"the loss one {loss.unit.value} under {loss.adjacency.value}; they must agree."
+        )
+
+
+def _scale(distance: Fraction, loss: Spendable) -> float:
+    """distance / epsilon, distance / mu or distance / sqrt(2 rho), rounded up; zero for an infinite loss."""
+    amount = loss_parts(loss)[1]
+    if math.isinf(amount):
+        return 0.0
+    exact = fraction(amount)
+    scale = float_up(root_up(distance**2 / (2 * exact)) if isinstance(loss, ZCDP) else distance / exact)
+    if scale > _LARGEST_SCALE:
+        raise ParameterError(
+            f"The loss {amount} is too small: its noise would not fit into 64-bit integers; "
+            "spend more or use a coarser grid."
+        )
+    return scale
+
+
+def _gaussian_std(sigma: float) -> float:
+    return math.sqrt(sigma * sigma + _ROUNDING)
+
+
+def _laplace_std(scale: float) -> float:
+    """The discrete Laplace law with P(z) ~ e^(-|z|/scale) has variance 1 / (2 sinh^2(1 / (2 scale)))."""
+    return 1 / (math.sqrt(2) * math.sinh(1 / (2 * scale))) if scale > 1e-3 else 0.0
+
+
+# --- Vectors ---
+
+_VECTOR_NORMS: dict[type, tuple[Norm, ...]] = {
+    PureDP: (Norm.L1,),
+    GaussianDP: (Norm.L2,),
+    ZCDP: (Norm.L2,),
+}
+
+
+def vector_noise(sensitivity: Sensitivity, loss: Spendable) -> tuple[str, float, NoiseLaw]:
+    """The mechanism, its scale and its law for a vector, without any data."""
+    _check(sensitivity, loss, _VECTOR_NORMS)
+    scale = _scale(sensitivity.value, loss)
+    if scale == 0:
+        return "none", 0.0, NoiseLaw("none", 0.0, 0.0)
+    if isinstance(loss, PureDP):
+        kind, std = "discrete-laplace", _laplace_std(scale)
+    elif isinstance(loss, GaussianDP):
+        kind, std = "rounded-gaussian", _gaussian_std(scale)
+    else:
+        kind, std = "discrete-gaussian", scale
+    return kind, scale, NoiseLaw(kind, std, std)
+
+
+def release_vector(value: Integers, sensitivity: Sensitivity, loss: Spendable, *, statistic: str) -> Released:
+    """Integers of any shape plus independent noise: a vector, or rows of which a record changes one."""
+    kind, scale, law = vector_noise(sensitivity, loss)
+    noise = _vector_draw(kind, scale, _integers(value).shape)
+    return Released(value + noise, law, Event(statistic, kind, sensitivity, scale, loss))
+
+
+def _vector_draw(kind: str, scale: float, shape: tuple[int, ...]) -> Integers:
+    if kind == "none":
+        return np.zeros(shape, dtype=np.int64)
+    if kind == "discrete-laplace":
+        from gnomon.privacy.noise.laplace import discrete_laplace
+
+        return discrete_laplace(scale, shape)
+    if kind == "rounded-gaussian":
+        from gnomon.privacy.noise.gaussian import rounded_gaussian
+
+        return rounded_gaussian(scale, shape)
+    from gnomon.privacy.noise.discrete import discrete_gaussian
+
+    return discrete_gaussian(scale, shape)
+
+
+def _integers(value: Integers) -> Integers:
+    if not isinstance(value, np.ndarray) or value.dtype != np.int64:
+        raise ParameterError(
+            "A mechanism releases 64-bit integers on a grid; round the value to its grid first."
+        )
+    return value
+
+
+# --- Moment matrices ---
+
+_MOMENT_NORMS: dict[str, Norm] = {
+    "matrix-laplace": Norm.NUCLEAR,
+    "upper-laplace": Norm.L1,
+    "goe": Norm.FROBENIUS,
+    "discrete-gaussian": Norm.FROBENIUS,
+}
+_CHOICES: dict[type, tuple[str, ...]] = {
+    PureDP: ("upper-laplace", "matrix-laplace"),
+    GaussianDP: ("goe",),
+    ZCDP: ("discrete-gaussian",),
+}
+
+
+@dataclass(frozen=True)
+class MomentNoise:
+    """The mechanism for a moment matrix, chosen without any data."""
+
+    mechanism: str
+    sensitivity: Sensitivity
+    scale: float
+    law: NoiseLaw
+    width: int
+
+    @property
+    def error(self) -> float:
+        """Root mean square Frobenius error of one block, in units of the value."""
+        q = self.width
+        return math.sqrt(q * self.law.diagonal**2 + q * (q - 1) * self.law.off_diagonal**2)
+
+
+def _moment_noise_by(mechanism: str, q: int, ball: Number, blocks: int, loss: Spendable) -> MomentNoise:
+    sensitivity = moments(
+        _MOMENT_NORMS[mechanism], width=q, ball=ball, blocks=blocks, adjacency=loss.adjacency
+    )
+    _check(sensitivity, loss, {type(loss): (_MOMENT_NORMS[mechanism],)})
+    # the difference of two Wisharts at scale s loses ||D||_* / (2 s)
+    distance = sensitivity.value / 2 if mechanism == "matrix-laplace" else sensitivity.value
+    scale = _scale(distance, loss)
+    if scale == 0:
+        return MomentNoise("none", sensitivity, 0.0, NoiseLaw("none", 0.0, 0.0), q)
+    if mechanism == "upper-laplace":
+        diagonal = off_diagonal = _laplace_std(scale)
+    elif mechanism == "matrix-laplace":
+        diagonal = math.sqrt(4 * (q + 1) * scale**2 + _ROUNDING)
+        off_diagonal = math.sqrt(2 * (q + 1) * scale**2 + _ROUNDING)
+    else:
+        diagonal, off_diagonal = _gaussian_std(scale), _gaussian_std(scale / math.sqrt(2))
+    return MomentNoise(mechanism, sensitivity, scale, NoiseLaw(mechanism, diagonal, off_diagonal), q)
+
+
+def moment_noise(
+    q: int, loss: Spendable, *, ball: Number = 1, blocks: int = 1, mechanism: MomentMechanism = "auto"
+) -> MomentNoise:
+    """The mechanism with the smallest expected error for a q x q moment matrix of rows in the ball, or the
+    named one.
+    """
+    choices = _CHOICES.get(type(loss))
+    if choices is None:
+        raise _not_spendable(loss)
+    if mechanism != "auto" and mechanism not in choices:
+        raise ParameterError(
+            f"The 'mechanism' parameter must be 'auto' or {' or '.join(map(repr, choices))} "
+            f"for a {type(loss).__name__} loss. Got {mechanism!r} instead."
+        )
+    named = choices if mechanism == "auto" else (mechanism,)
+    return min(
+        (_moment_noise_by(name, q, ball, blocks, loss) for name in named), key=lambda noise: noise.error
+    )
+
+
+def release_moments(
+    S: Integers,
+    ball: int,
+    loss: Spendable,
+    *,
+    statistic: str,
+    adjacency: Adjacency,
+    mechanism: MomentMechanism = "auto",
+) -> Released:
+    """Moment matrices S (L, q, q), one for each label, of integer rows with ||row||^2 <= ball: one loss
+    covers them all.
+    """
+    shape = _integers(S).shape
+    if len(shape) != 3 or shape[1] != shape[2] or 0 in shape:
+        raise ParameterError(f"The moments must have the shape (blocks, q, q). Got {shape} instead.")
+    if adjacency is not loss.adjacency:
+        raise ParameterError(
+            f"The release is for {adjacency.value}, the loss for {loss.adjacency.value}; they must agree."
+        )
+    blocks, q, _ = shape
+    plan = moment_noise(q, loss, ball=ball, blocks=blocks, mechanism=mechanism)
+    noise = np.stack([_moment_draw(plan) for _ in range(blocks)])
+    event = Event(statistic, plan.mechanism, plan.sensitivity, plan.scale, loss)
+    return Released(S + noise, plan.law, event)
+
+
+def _moment_draw(plan: MomentNoise) -> Integers:
+    from gnomon.privacy.noise import symmetric
+
+    q = plan.width
+    if plan.mechanism == "none":
+        return np.zeros((q, q), dtype=np.int64)
+    if plan.mechanism == "goe":
+        return symmetric.goe(q, plan.scale)
+    if plan.mechanism == "matrix-laplace":
+        return symmetric.matrix_laplace(q, plan.scale)
+    if plan.mechanism == "upper-laplace":
+        return symmetric.upper_laplace(q, plan.scale)
+    return _discrete_goe(q, plan.scale)
+
+
+def _discrete_goe(q: int, sigma: float) -> Integers:
+    """Independent discrete Gaussians on i <= j, mirrored: sigma on the diagonal, sigma / sqrt(2) beside it,
+    rounded up.
+
+    Their Renyi divergences add: sum_i D_ii^2 / (2 sigma^2) + sum_{i<j} D_ij^2 / sigma^2 = ||D||_F^2 / (2
+    sigma^2).
+    """
+    from gnomon.privacy.noise.discrete import discrete_gaussian
+
+    beside = float_up(root_up(fraction(sigma) ** 2 / 2))
+    upper = np.triu_indices(q, 1)
+    noise = np.diag(discrete_gaussian(sigma, (q,)))
+    noise[upper] = discrete_gaussian(beside, (len(upper[0]),))
+    return noise + np.triu(noise, 1).T
+
+
+def moment_error(
+    q: int, loss: Spendable, *, ball: Number = 1, blocks: int = 1, mechanism: MomentMechanism = "auto"
+) -> float:
+    """Expected root mean square Frobenius error of one released moment matrix, without the grid's own
+    rounding.
+
+    In units of the rows: `ball` = 1 means unit rows. Grid rounding is left out, so unit balls can be asked
+    about.
+    """
+    grid = 2**20  # fine enough that the rounding of the noise to the grid does not show
+    noise = moment_noise(q, loss, ball=fraction(ball) * grid, blocks=blocks, mechanism=mechanism)
+    return noise.error / grid
+
+
+def best_spend(guarantee: Guarantee, q: int, *, blocks: int = 1) -> PureDP | GaussianDP:
+    """How to spend a guarantee on a q x q moment matrix: pure where its error is smaller, which it is for
+    small q.
+    """
+    spent = spendable(guarantee)
+    if isinstance(spent, PureDP):
+        return spent
+    pure = PureDP(guarantee.epsilon, guarantee.unit, guarantee.adjacency)
+    cheaper = moment_error(q, pure, blocks=blocks) <= moment_error(q, spent, blocks=blocks)
+    return pure if cheaper else spent
