@@ -1,0 +1,71 @@
+"""G1'G1 - G2'G2 for matrices of exact normals, in integers, with a bound on what the digits left out can do.
+
+The digits of G are cut into limbs of w bits, (q + 1) 2^2w <= 2^53, so that a product of two limb matrices is
+a sum of integers that float64 holds exactly, in whatever order BLAS adds them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnomon.privacy.noise.normal import Normals
+
+_Ints = NDArray[np.object_]
+
+
+class GramDifference:
+    """D = G1'G1 - G2'G2, G1 and G2 of shape (q + 1, q); known as closely as one asks."""
+
+    def __init__(self, q: int) -> None:
+        self.q = q
+        self._normals = (Normals((q + 1) * q), Normals((q + 1) * q))
+        self._width = (53 - (q + 1).bit_length()) // 2
+        largest = max(int(normals.integer.max()) for normals in self._normals)
+        self._whole = largest.bit_length()  # |G| < 2^whole
+
+    def error_bits(self, limbs: int) -> int:
+        """The e such that `upper(limbs)` is within 2^-e of D.
+
+        Let tau = 2^-(w limbs - whole) be the last digit kept. One entry of G'G moves by at most 2 (q + 1)
+        2^whole tau when the digits below tau are left out, and by at most limbs (q + 1) 2^whole tau when the
+        products of limbs of order >= `limbs` are; D has two such entries.
+        """
+        constant = 2 * (self.q + 1) * (limbs + 2) << self._whole
+        return self._width * limbs - self._whole - constant.bit_length()
+
+    def upper(self, limbs: int) -> tuple[_Ints, int]:
+        """The entries i <= j, row by row, as integers N, and f: |2^-f N - D| <= 2^-error_bits(limbs)."""
+        i, j = np.triu_indices(self.q)
+        orders = np.zeros((limbs, len(i)), dtype=np.int64)
+        for sign, normals in zip((1, -1), self._normals, strict=True):
+            parts = [self._limb(normals, level) for level in range(limbs)]
+            for a in range(limbs):
+                for b in range(a, limbs - a):
+                    product = (parts[a].T @ parts[b]).astype(np.int64)
+                    orders[a + b] += sign * (product[i, j] if a == b else product[i, j] + product[j, i])
+        total: _Ints = orders[0].astype(object)
+        for order in orders[1:]:
+            total = (total << self._width) + order
+        return total, 2 * (self._width - self._whole) + self._width * (limbs - 1)
+
+    def entry(self, i: int, j: int, depth: int) -> tuple[int, int, int]:
+        """D[i, j] from 64 depth fraction bits: N, its error bound, and f, the first two in units of 2^-f."""
+        total = error = 0
+        for sign, normals in zip((1, -1), self._normals, strict=True):
+            for row in range(0, (self.q + 1) * self.q, self.q):
+                x, y = normals.magnitude(row + i, depth), normals.magnitude(row + j, depth)
+                same = normals.negative[row + i] == normals.negative[row + j]
+                total += sign * x * y if same else -sign * x * y
+                error += x + y + 1
+        return total, error, 128 * depth
+
+    def _limb(self, normals: Normals, level: int) -> NDArray[np.float64]:
+        """The level-th limb of every entry, with the entry's sign, exact in float64."""
+        first = self._width - self._whole
+        if level == 0:
+            digits = normals.bits(0, first).astype(np.int64) + (normals.integer << first)
+        else:
+            digits = normals.bits(first + (level - 1) * self._width, self._width).astype(np.int64)
+        limb = np.where(normals.negative, -digits, digits).astype(np.float64)
+        return limb.reshape(self.q + 1, self.q)
