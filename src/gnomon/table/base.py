@@ -1,0 +1,102 @@
+"""What every source of rows can do: a table is a stream of Arrow batches that can be read again."""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from gnomon.errors import DataError
+from gnomon.table.fingerprint import fingerprint_batches
+
+BATCH_ROWS = 65536
+
+# Libraries whose own exceptions may quote a cell, so that only their kind is passed on.
+_GUESTS = {"pyarrow", "polars", "pandas", "duckdb", "_duckdb", "narwhals"}
+
+
+class Source(ABC):
+    """A table that is read in batches, as often as needed and never whole."""
+
+    kind: str  # "parquet", "csv", "arrow", "pandas", ...
+    label: str = "The table"  # how error sentences call it
+    title: str = "table"  # the name that a drafted schema gives it
+
+    @property
+    @abstractmethod
+    def arrow_schema(self) -> pa.Schema:
+        """Names and Arrow types of the columns."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in the order of the table."""
+        return list(self.arrow_schema.names)
+
+    @abstractmethod
+    def n_rows(self) -> int:
+        """The number of rows, which is public."""
+
+    @abstractmethod
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterable[pa.RecordBatch]:
+        """Batches with at least these columns, in any order and of any size."""
+
+    def batches(
+        self, columns: Sequence[str], rows: int = BATCH_ROWS, *, raw: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of some columns in order, in batches of at most `rows`.
+
+        `raw` leaves the cells of a text format as text, so that `check` can count those that do not parse.
+        """
+        columns = list(columns)
+        lacking = [name for name in columns if name not in set(self.names)]
+        if lacking:
+            raise DataError(
+                f"{self.label} has no column {lacking[0]!r}; its columns are {', '.join(self.names)}."
+            )
+        with reading(self.label):
+            for batch in self._read(columns, rows, raw):
+                chosen = batch.select(columns)
+                for start in range(0, chosen.num_rows, rows):
+                    yield chosen.slice(start, rows)
+
+    def fingerprint(self) -> str:
+        """A SHA-256 of the content, by which the ledger knows the table; it stays with the custodian."""
+        return fingerprint_batches(self.names, self.batches(self.names))
+
+    def like(self, table: pa.Table) -> Any:
+        """A table in the form in which this one came."""
+        return table
+
+
+@contextmanager
+def reading(label: str) -> Iterator[None]:
+    """Turn a failure to read into one sentence, without the cell that a library may have quoted."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (EOFError, OSError, UnicodeError, zlib.error) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "its content is damaged"
+        raise DataError(f"{label} cannot be read: {why}; check the file, or write it again.") from None
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in _GUESTS:
+            raise
+        raise DataError(
+            f"{label} cannot be read as Arrow data ({type(error).__name__}); check that it is complete "
+            "and that each column holds one type."
+        ) from None
+
+
+def unique_names(names: Iterable[Any], label: str) -> None:
+    """Refuse names that cannot be told apart, or that are not text."""
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise DataError(f"{label} has a column name that is not text ({name!r}); rename it to text.")
+        if name in seen:
+            raise DataError(f"{label} has more than one column {name!r}; rename or remove one of them.")
+        seen.add(name)

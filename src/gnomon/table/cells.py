@@ -1,0 +1,191 @@
+"""What the cells of an Arrow column say, whatever its type: numbers, category codes or moments in time.
+
+Each reader returns the values, which cells are missing, and which are alien (not of the declared kind).
+Alien cells are marked and not raised here, because `check` counts them and `encode` refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as is_type
+from numpy.typing import NDArray
+
+from gnomon.table.column import Scalar, value_key
+
+Mask = NDArray[np.bool_]
+
+UNKNOWN = -1  # the code of a category that the schema does not declare
+DAY = 86_400_000_000  # microseconds
+_EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799  # seconds: the years 1 to 9999
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_NUMBER = r"^\s*[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[iI]nf(inity)?|[nN]a[nN])\s*$"
+
+
+class Cells(NamedTuple):
+    """One column of a batch; a mask is None where it would be all False, and a NaN is missing too."""
+
+    values: NDArray[Any]
+    missing: Mask | None = None
+    alien: Mask | None = None
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """The array without extension or view wrapping, which not every kernel understands."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    return array.cast(pa.large_string()) if is_type.is_string_view(array.type) else array
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(is_type.is_string(kind) or is_type.is_large_string(kind))
+
+
+def numbers(array: pa.Array) -> Cells:
+    """Numbers in their own width; nulls of a float column as NaN, of an integer column as 0 and masked."""
+    array = plain(array)
+    if is_type.is_dictionary(array.type):
+        array = plain(array.dictionary_decode())
+    if is_type.is_floating(array.type):
+        return Cells(array.to_numpy(zero_copy_only=False))
+    if is_type.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    if is_type.is_integer(array.type):
+        return Cells(array.fill_null(0).to_numpy() if array.null_count else array.to_numpy(), _nulls(array))
+    if is_type.is_decimal(array.type):
+        return Cells(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    if is_text(array.type):
+        return _text_numbers(array)
+    return _all_alien(array, np.float64)
+
+
+def codes(array: pa.Array, lookup: Mapping[str, int]) -> Cells:
+    """Positions among the declared values, UNKNOWN for others; recognised by `value_key` and its variants."""
+    array = plain(array)
+    try:
+        coded = array if is_type.is_dictionary(array.type) else array.dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        return _all_alien(array, np.int64, fill=UNKNOWN)
+    found = [_code(value, lookup) for value in plain(coded.dictionary).to_pylist()]
+    table = np.array([*(UNKNOWN if code is None else code for code in found), UNKNOWN], dtype=np.int64)
+    absent = np.array([*(code is None for code in found), True])
+    places = coded.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
+    missing = absent[places]
+    return Cells(table[places], missing if missing.any() else None)
+
+
+def value_lookup(values: tuple[Scalar, ...]) -> dict[str, int]:
+    """The table that `codes` looks values up in."""
+    return {value_key(value): code for code, value in enumerate(values)}
+
+
+BOOLEANS = value_lookup((False, True))
+
+
+def flags(array: pa.Array) -> Cells:
+    """Booleans as 0 and 1: true and false, 0 and 1, or these as text in any case."""
+    array = plain(array)
+    if is_type.is_boolean(array.type):
+        filled = array.fill_null(False) if array.null_count else array
+        return Cells(filled.to_numpy(zero_copy_only=False), _nulls(array))
+    values, missing, _ = codes(array, BOOLEANS)
+    alien = values == UNKNOWN
+    if missing is not None:
+        alien &= ~missing
+    return Cells(np.maximum(values, 0), missing, alien if alien.any() else None)
+
+
+def moments(array: pa.Array) -> Cells:
+    """Dates and times as int64 microseconds since 1970 in UTC (a time without a zone counts as UTC)."""
+    array = plain(array)
+    if is_type.is_dictionary(array.type):
+        array = plain(array.dictionary_decode())
+    if is_type.is_null(array.type):
+        return Cells(np.zeros(len(array), np.int64), _nulls(array))
+    if is_text(array.type):
+        return _text_moments(array)
+    if is_type.is_date32(array.type):
+        days = array.view(pa.int32()).fill_null(0).to_numpy().astype(np.int64)
+        return Cells(np.clip(days, _EARLIEST // 86_400, _LATEST // 86_400) * DAY, _nulls(array))
+    if is_type.is_timestamp(array.type) or is_type.is_date64(array.type):
+        per_second = _PER_SECOND["ms" if is_type.is_date64(array.type) else array.type.unit]
+        ticks = array.view(pa.int64()).fill_null(0).to_numpy()
+        # Clipped in its own unit first, because microseconds of a far date do not fit 64 bits.
+        limit = 2**63 - 1
+        ticks = np.clip(ticks, max(_EARLIEST * per_second, -limit), min(_LATEST * per_second, limit))
+        exact = ticks // (per_second // 10**6) if per_second > 10**6 else ticks * (10**6 // per_second)
+        return Cells(exact, _nulls(array))
+    return _all_alien(array, np.int64)
+
+
+def microseconds(moment: date) -> int:
+    """A date or a datetime as `moments` counts it."""
+    if not isinstance(moment, datetime):
+        return (moment.toordinal() - date(1970, 1, 1).toordinal()) * DAY
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+
+
+def _nulls(array: pa.Array) -> Mask | None:
+    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+
+
+def _all_alien(array: pa.Array, dtype: type, fill: int = 0) -> Cells:
+    present = array.is_valid().to_numpy(zero_copy_only=False)
+    return Cells(np.full(len(array), fill, dtype), _nulls(array), present if present.any() else None)
+
+
+def _text_numbers(array: pa.Array) -> Cells:
+    trimmed = pc.utf8_trim_whitespace(array)
+    try:
+        return Cells(trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    except pa.ArrowInvalid:
+        good = pc.fill_null(pc.match_substring_regex(trimmed, _NUMBER), True)
+        numeric = pc.if_else(good, trimmed, pa.scalar(None, array.type)).cast(pa.float64())
+        return Cells(numeric.to_numpy(zero_copy_only=False), None, ~good.to_numpy(zero_copy_only=False))
+
+
+def _text_moments(array: pa.Array) -> Cells:
+    try:
+        return moments(array.cast(pa.timestamp("us")))
+    except pa.ArrowInvalid:
+        parsed = [None if text is None else _parse(text) for text in array.to_pylist()]
+    values = np.array([microseconds(p) if isinstance(p, date) else 0 for p in parsed], dtype=np.int64)
+    alien = np.array([p is False for p in parsed], dtype=bool)
+    return Cells(values, _nulls(array), alien if alien.any() else None)
+
+
+def _parse(text: str) -> datetime | bool:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+
+
+def _code(value: Any, lookup: Mapping[str, int]) -> int | None:
+    """The code of a cell's value, None where it is missing (null or NaN)."""
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    return next((lookup[key] for key in _keys(value) if key in lookup), UNKNOWN)
+
+
+def _keys(value: Any) -> list[str]:
+    if isinstance(value, Decimal):
+        value = float(value)
+    keys = [value_key(value)]
+    if isinstance(value, str):
+        # A file without types may write 1 as "1.0" (pandas, beside a null) and true as "True".
+        keys.append(value.strip().lower())
+        try:
+            keys.append(value_key(float(value)))
+        except ValueError:
+            return [*keys, "1"] if keys[-1] == "true" else [*keys, "0"] if keys[-1] == "false" else keys
+    return keys + {"1": ["true"], "0": ["false"], "true": ["1"], "false": ["0"]}.get(keys[-1], [])

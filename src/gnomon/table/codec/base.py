@@ -1,0 +1,133 @@
+"""What every codec shares: the rows it fills, and one rule for missing and for alien cells."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gnomon.errors import DataError, ParameterError
+from gnomon.table.cells import Cells, Mask
+from gnomon.table.column import Column
+
+Floats = NDArray[np.float64]
+
+
+class Codec(ABC):
+    """How one column becomes `width` rows of a matrix and comes back.
+
+    A missing cell becomes what `fill` becomes, or 0 with a 1 in one more row (indicator), or is refused.
+    """
+
+    kind: ClassVar[str]
+    cells_are: ClassVar[str]  # for the sentence that refuses an alien cell
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.indicator = column.missing == "indicator"
+        self._prepare(column)
+        self._filled: Floats | None = None
+        if column.fill is not None:
+            filled = np.empty((self.width, 1))
+            self.encode(pa.array([column.fill]), filled)
+            self._filled = filled
+
+    def _prepare(self, column: Column) -> None:  # noqa: B027  # a kind without constants needs none
+        """Set the constants that the declared column fixes."""
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the rows without the indicator."""
+        return [self.column.name]
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.labels, f"{self.column.name} (missing)"] if self.indicator else self.labels
+
+    @property
+    def width(self) -> int:
+        return len(self.labels) + self.indicator
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The bounds on the scale of `read`, for kinds that have them."""
+        return None
+
+    @property
+    @abstractmethod
+    def arrow_type(self) -> pa.DataType:
+        """The type of the decoded column."""
+
+    @abstractmethod
+    def read(self, array: pa.Array) -> Cells:
+        """The cells as numbers of the column's own scale, or as codes."""
+
+    @abstractmethod
+    def _write(self, values: NDArray[Any], out: Floats) -> None:
+        """Encode values (n,) into out (width without indicator, n)."""
+
+    @abstractmethod
+    def _restore(self, rows: Floats, shares: Floats | None) -> Any:
+        """Values of `arrow_type` from rows (width without indicator, n)."""
+
+    def refuse_unusable(self, cells: Cells) -> None:
+        """Raise for cells that the schema gives no meaning to."""
+        if cells.alien is not None:
+            raise DataError(
+                f"The column {self.column.name!r} holds cells that are not {self.cells_are}; repair them, "
+                "or declare another kind (`gnomon check` counts such cells)."
+            )
+
+    def encode(self, array: pa.Array, out: Floats) -> None:
+        """Encode a column of n cells into out (width, n)."""
+        cells = self.read(array)
+        self.refuse_unusable(cells)
+        body = out[:-1] if self.indicator else out
+        self._write(cells.values, body)
+        missing = cells.missing
+        # Every finite or infinite cell was clipped by now, so only a NaN makes the sum a NaN.
+        if cells.values.dtype.kind == "f" and np.isnan(np.add.reduce(body[0])):
+            missing = np.isnan(body[0])
+        if self.indicator:
+            out[-1] = 0.0 if missing is None else missing
+        if missing is not None:
+            self._settle(missing, body)
+
+    def _settle(self, missing: Mask, body: Floats) -> None:
+        if self.indicator:
+            body[:, missing] = 0.0
+        elif self._filled is not None:
+            body[:, missing] = self._filled
+        else:
+            raise DataError(
+                f"The column {self.column.name!r} has missing cells, which its schema refuses; repair them, "
+                'or declare missing = "fill" or "indicator".'
+            )
+
+    def decode(self, rows: Floats, shares: Sequence[float] | None = None) -> pa.Array:
+        """The column from rows (width, n); `shares` are those that the categories should have."""
+        body = rows[:-1] if self.indicator else rows
+        restored = self._restore(body, None if shares is None else self._shares(shares))
+        missing = rows[-1] > 0.5 if self.indicator else None
+        if isinstance(restored, pa.Array):
+            absent = pa.scalar(None, restored.type)
+            return restored if missing is None else pc.if_else(pa.array(missing), absent, restored)
+        return pa.array(restored, mask=missing).cast(self.arrow_type)
+
+    def _shares(self, shares: Sequence[float]) -> Floats:
+        given = np.asarray(shares, dtype=np.float64)
+        wanted = self._categories()
+        if wanted == 0 or given.shape != (wanted,) or not (given >= 0).all() or not 0 < given.sum() < np.inf:
+            raise ParameterError(
+                f"The priors of column {self.column.name!r} must be {wanted} shares, none negative; "
+                "a number or a date takes none."
+            )
+        return given
+
+    def _categories(self) -> int:
+        return 0

@@ -1,0 +1,326 @@
+"""One declared column: its kind, its public bounds or categories, and what a missing cell means."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+from typing import Any, Literal, TypeGuard, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gnomon.errors import SchemaError
+
+Kind = Literal["number", "category", "boolean", "date", "identifier", "ignored"]
+Scalar = bool | int | float | str | datetime | date
+
+_KINDS = ", ".join(get_args(Kind))
+_TAKES = {
+    "number": {"low", "high", "integer", "log", "unit", "estimate", "missing", "fill", "role"},
+    "category": {"values", "ordered", "other", "unit", "missing", "fill", "role"},
+    "boolean": {"missing", "fill", "role"},
+    "date": {"low", "high", "missing", "fill", "role"},
+    "identifier": set[str](),
+    "ignored": set[str](),
+}
+_EXPECTED = {
+    "kind": f"one of {_KINDS}",
+    "low": "a number or a date",
+    "high": "a number or a date",
+    "integer": "true or false",
+    "log": "true or false",
+    "unit": "text",
+    "estimate": "true or false",
+    "values": "a list of text, of numbers or of booleans",
+    "ordered": "true or false",
+    "other": "one of the values",
+    "missing": "one of refuse, fill, indicator",
+    "fill": "a value of the column",
+    "role": '"target" or left out',
+}
+
+
+def value_key(value: Scalar) -> str:
+    """The text by which a category is recognised, the same whether it came as 1, 1.0 or "1"."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else str(value)
+
+
+class Column(BaseModel):
+    """A column as the custodian declares it; everything here is public."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    kind: Kind
+    low: Scalar | None = None
+    high: Scalar | None = None
+    integer: bool = False
+    log: bool = False
+    unit: str | None = None
+    estimate: bool = False
+    values: tuple[Scalar, ...] = Field(default=(), strict=False)
+    ordered: bool = False
+    other: Scalar | None = None
+    missing: Literal["refuse", "fill", "indicator"] = "refuse"
+    fill: Scalar | None = None
+    role: Literal["target"] | None = None
+
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise SchemaError(_sentence(data.get("name"), error)) from None
+
+    @property
+    def released(self) -> bool:
+        """Whether anything of the column may reach a release."""
+        return self.kind not in ("identifier", "ignored")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has bounds; an estimated column has none before they were paid for."""
+        return self.low is not None
+
+    @property
+    def wide(self) -> bool:
+        """Whether the bounds go beyond 2^53, where float64 would merge neighbouring integers."""
+        bounds = [bound for bound in (self.low, self.high) if _is_number(bound)]
+        return self.integer and not self.log and any(abs(bound) > 2**53 for bound in bounds)
+
+    def with_(self, **changes: Any) -> Column:
+        """A checked copy with some fields changed."""
+        return Column(**{**{key: getattr(self, key) for key in self.model_fields_set}, **changes})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dates(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("kind") == "date":
+            parsed = {k: _moment(data, k) for k in ("low", "high", "fill") if data.get(k) is not None}
+            if any(isinstance(moment, datetime) for key, moment in parsed.items() if key != "fill"):
+                parsed = {key: _at_midnight(moment) for key, moment in parsed.items()}
+            return {**data, **parsed}
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Column:
+        _check_name(self.name)
+        _check_keys(self)
+        if self.kind == "number":
+            _check_number(self)
+        elif self.kind == "category":
+            _check_category(self)
+        elif self.kind == "date":
+            _check_date(self)
+        _check_missing(self)
+        return self
+
+
+def _sentence(name: Any, error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = str(first["loc"][0]) if first["loc"] else ""
+    where = f"column {name!r}"
+    if first["type"] == "extra_forbidden":
+        return (
+            f"The {where} of the schema has the unknown key {key!r}; its keys may be {', '.join(_EXPECTED)}."
+        )
+    if key == "kind" and first["type"] == "missing":
+        return f"The {where} of the schema has no kind; add kind = one of {_KINDS}."
+    if key == "name":
+        return "A column of the schema must have a name that is text."
+    got = first["input"]
+    return f"The {key!r} of {where} in the schema must be {_EXPECTED[key]}. Got {got!r} instead."
+
+
+def _check_name(name: str) -> None:
+    if not name:
+        raise SchemaError("A column of the schema has an empty name; give every column a name.")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise SchemaError(
+            f"The column name {name!r} is not valid Unicode; rename it in the table and the schema."
+        ) from None
+
+
+def _check_keys(column: Column) -> None:
+    for key in sorted(column.model_fields_set - {"name", "kind"} - _TAKES[column.kind]):
+        if getattr(column, key) != Column.model_fields[key].default:
+            raise SchemaError(
+                f"The column {column.name!r} is of kind {column.kind}, which takes no {key!r}; "
+                "remove it or change the kind."
+            )
+
+
+def _check_bounds_given(column: Column) -> None:
+    if column.low is not None and column.high is not None:
+        return
+    lacking = " and ".join(key for key in ("low", "high") if getattr(column, key) is None)
+    remedy = "declare low and high from public knowledge"
+    if column.kind == "number":
+        remedy += ", or write estimate = true to pay for a private estimate from the release's budget"
+    raise SchemaError(f"The column {column.name!r} has no {lacking}; {remedy}.")
+
+
+def _check_order(column: Column) -> None:
+    if not column.low < column.high:  # type: ignore[operator]
+        raise SchemaError(
+            f"The low of column {column.name!r} must be below its high. Got low = {column.low} and "
+            f"high = {column.high} instead."
+        )
+
+
+def _check_number(column: Column) -> None:
+    name = column.name
+    if column.estimate:
+        if column.low is not None or column.high is not None:
+            raise SchemaError(
+                f"The column {name!r} has both estimate = true and bounds; keep the bounds, "
+                "which cost nothing, or remove them."
+            )
+        if column.log:
+            raise SchemaError(
+                f"The column {name!r} has both log and estimate = true; "
+                "a log scale needs declared low and high."
+            )
+        return
+    _check_bounds_given(column)
+    for key in ("low", "high"):
+        bound = getattr(column, key)
+        if not _is_number(bound) or not _finite(bound):
+            raise SchemaError(f"The {key} of column {name!r} must be a finite number. Got {bound!r} instead.")
+        if column.integer and bound != int(bound):
+            raise SchemaError(
+                f"The {key} of the integer column {name!r} must be a whole number. Got {bound!r} instead."
+            )
+    _check_order(column)
+    low, high = column.low, column.high
+    assert _is_number(low)
+    assert _is_number(high)
+    if column.integer and (low < -(2**63) or high >= 2**63 or int(high) - int(low) >= 2**63):
+        raise SchemaError(
+            f"The bounds of the integer column {name!r} must fit 64 bits and be less than 2^63 apart; "
+            "declare tighter bounds."
+        )
+    if column.log and low < 0:
+        raise SchemaError(
+            f"The column {name!r} has log = true, which needs low >= 0. Got low = {low} instead; "
+            "raise low or remove log."
+        )
+    width = math.log(high / low) if column.log and low > 0 else float(high) - float(low)
+    if not column.integer and not (math.isfinite(width) and width > 1e-300):
+        raise SchemaError(
+            f"The bounds of column {name!r} are too far apart or too close for 64-bit arithmetic; "
+            "declare others, or another unit."
+        )
+
+
+def _check_category(column: Column) -> None:
+    name = column.name
+    if not column.values:
+        raise SchemaError(
+            f'The column {name!r} has no values; declare its categories, as in values = ["a", "b"], '
+            'or use kind = "ignored".'
+        )
+    texts = all(isinstance(value, str) for value in column.values)
+    booleans = all(isinstance(value, bool) for value in column.values)
+    numbers = all(_is_number(value) and _finite(value) for value in column.values)
+    if not (texts or booleans or numbers):
+        raise SchemaError(
+            f"The values of column {name!r} must be all text, all finite numbers or all booleans; "
+            "write them in one way."
+        )
+    keys = [value_key(value) for value in column.values]
+    twice = sorted({key for key in keys if keys.count(key) > 1}) if len(set(keys)) < len(keys) else []
+    if twice:
+        raise SchemaError(
+            f"The values of column {name!r} name {twice[0]!r} more than once; remove the repetition."
+        )
+    if column.other is not None and value_key(column.other) not in keys:
+        raise SchemaError(
+            f"The other of column {name!r} must be one of its values. Got {column.other!r} instead; "
+            "add it to values."
+        )
+    if column.role == "target" and len(keys) < 2:
+        raise SchemaError(f"The target {name!r} declares one class only; declare at least two values.")
+
+
+def _check_date(column: Column) -> None:
+    _check_bounds_given(column)
+    moments = [m for m in (column.low, column.high, column.fill) if isinstance(m, datetime)]
+    if len({moment.tzinfo is None for moment in moments}) > 1:
+        raise SchemaError(
+            f"The dates declared for column {column.name!r} must all have a time zone or all have none; "
+            "write them in one way."
+        )
+    _check_order(column)
+
+
+def _check_missing(column: Column) -> None:
+    name = column.name
+    if column.role == "target" and column.missing == "indicator":
+        raise SchemaError(
+            f'The target {name!r} cannot have missing = "indicator"; use refuse, or fill with a fill value.'
+        )
+    if column.missing != "fill":
+        if column.fill is not None:
+            raise SchemaError(
+                f'The column {name!r} has a fill but missing = {column.missing!r}; write missing = "fill" '
+                "or remove fill."
+            )
+        return
+    fill = column.fill
+    if fill is None:
+        raise SchemaError(
+            f'The column {name!r} has missing = "fill" but no fill; add fill = a declared value.'
+        )
+    if column.kind == "boolean":
+        fits = isinstance(fill, bool)
+    elif column.kind == "category":
+        fits = value_key(fill) in {value_key(value) for value in column.values}
+    elif column.kind == "number":
+        fits = _is_number(fill) and _finite(fill) and not (column.integer and fill != int(fill))
+        fits = fits and (column.estimate or column.low <= fill <= column.high)  # type: ignore[operator]
+    else:
+        fits = type(fill) is type(column.low) and column.low <= fill <= column.high  # type: ignore[operator]
+    if not fits:
+        raise SchemaError(
+            f"The fill of column {name!r} must be a value that the column declares. Got {fill!r} instead; "
+            "choose one inside its bounds or values."
+        )
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _moment(data: dict[str, Any], key: str) -> date | datetime:
+    """A TOML date or an ISO text as a date, or as a datetime that is naive or in UTC."""
+    value = data[key]
+    if isinstance(value, str):
+        try:
+            value = date.fromisoformat(value) if len(value) <= 10 else datetime.fromisoformat(value)
+        except ValueError:
+            value = None
+    if not isinstance(value, date):
+        raise SchemaError(
+            f"The {key} of date column {data.get('name')!r} must be a date or a time, as in 2020-12-31 or "
+            f"2020-12-31T23:59:59. Got {data[key]!r} instead."
+        )
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        # UTC throughout, because TOML cannot write an offset of part of a minute.
+        return value.astimezone(UTC)
+    return value
+
+
+def _at_midnight(moment: date | datetime) -> datetime:
+    return moment if isinstance(moment, datetime) else datetime(moment.year, moment.month, moment.day)

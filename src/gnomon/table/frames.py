@@ -1,0 +1,253 @@
+"""Tables in memory and in engines: Arrow, pandas, polars, duckdb, arrays, anything that speaks Arrow.
+
+No frame library is imported here: narwhals recognises an object only when its library is already loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+
+from gnomon.errors import DataError
+from gnomon.table.base import Source, reading, unique_names
+
+if TYPE_CHECKING:
+    from gnomon.table.schema import Schema
+
+
+class ArrowSource(Source):
+    """A pyarrow Table, a RecordBatch or a Dataset (which may be larger than memory)."""
+
+    kind = "arrow"
+
+    def __init__(self, data: Any) -> None:
+        self._data = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+        unique_names(self.names, self.label)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._data.schema
+
+    def n_rows(self) -> int:
+        return int(self._data.num_rows if isinstance(self._data, pa.Table) else self._data.count_rows())
+
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterable[pa.RecordBatch]:
+        if isinstance(self._data, pa.Table):
+            return self._data.select(columns).to_batches(max_chunksize=rows)  # type: ignore[no-any-return]
+        return self._data.to_batches(columns=columns, batch_size=rows)  # type: ignore[no-any-return]
+
+
+class StreamSource(Source):
+    """An object that exports itself as an Arrow stream each time it is asked."""
+
+    kind = "arrow-stream"
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+        with reading(self.label):
+            self._schema = pa.RecordBatchReader.from_stream(data).schema
+        unique_names(self.names, self.label)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._schema
+
+    def n_rows(self) -> int:
+        return sum(batch.num_rows for batch in self.batches(self.names[:1]))
+
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterable[pa.RecordBatch]:
+        return pa.RecordBatchReader.from_stream(self._data)  # type: ignore[no-any-return]
+
+
+class FrameSource(Source):
+    """An eager frame of any library that narwhals knows: pandas, polars, modin, cudf."""
+
+    def __init__(self, frame: nw.DataFrame[Any]) -> None:
+        self._frame = frame
+        self.kind = frame.implementation.value
+        unique_names(frame.columns, self.label)
+        with reading(self.label):
+            # pandas knows the type of an object column only from cells.
+            self._schema = frame.head(1000 if frame.implementation.is_pandas_like() else 0).to_arrow().schema
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._schema
+
+    def n_rows(self) -> int:
+        return len(self._frame)
+
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterator[pa.RecordBatch]:
+        frame = self._frame.select(columns)
+        for start in range(0, len(frame), rows):
+            yield from frame[start : start + rows].to_arrow().to_batches()
+
+    def like(self, table: pa.Table) -> Any:
+        return nw.from_arrow(table, backend=self._frame.implementation).to_native()
+
+
+class PolarsLazySource(Source):
+    """A polars query, run batch by batch."""
+
+    kind = "polars-lazy"
+
+    def __init__(self, native: Any) -> None:
+        self._lazy = native
+        with reading(self.label):
+            self._schema = native.head(0).collect().to_arrow().schema
+        unique_names(self.names, self.label)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._schema
+
+    def n_rows(self) -> int:
+        with reading(self.label):
+            return int(nw.from_native(self._lazy).select(nw.len()).collect().item())
+
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterator[pa.RecordBatch]:
+        for frame in self._lazy.select(columns).collect_batches(chunk_size=rows, maintain_order=True):
+            yield from frame.to_arrow().to_batches()
+
+    def like(self, table: pa.Table) -> Any:
+        return nw.from_arrow(table, backend=nw.Implementation.POLARS).lazy().to_native()
+
+
+class DuckdbSource(Source):
+    """A duckdb relation, streamed."""
+
+    kind = "duckdb"
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+        with reading(self.label):
+            self._schema = pa.RecordBatchReader.from_stream(relation.limit(0)).schema
+        unique_names(self.names, self.label)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._schema
+
+    def n_rows(self) -> int:
+        with reading(self.label):
+            return int(self._relation.aggregate("count(*)").fetchall()[0][0])
+
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterable[pa.RecordBatch]:
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        chosen = self._relation.project(quoted)
+        # The name changed between versions of duckdb.
+        reader = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
+        return reader(rows)  # type: ignore[no-any-return]
+
+    def like(self, table: pa.Table) -> Any:
+        import duckdb
+
+        return duckdb.from_arrow(table)
+
+
+class ArraySource(Source):
+    """An array X (n, d), with or without y (n,), named by the schema or x0, x1, ... and y."""
+
+    kind = "array"
+    label = "The array"
+
+    def __init__(self, X: Any, y: Any, schema: Schema | None) -> None:
+        self._X = _matrix(X)
+        n, d = self._X.shape
+        self._y = None if y is None else _vector(y, n)
+        self._features = [f"x{j}" for j in range(d)] if schema is None else [c.name for c in schema.features]
+        if len(self._features) != d:
+            raise DataError(
+                f"The array has {d} columns and the schema {len(self._features)} features; "
+                "give one column per feature."
+            )
+        target = None if schema is None else schema.target
+        self._target = "y" if target is None else target.name
+        if y is not None and self._target in self._features:
+            raise DataError(f"The target {self._target!r} is also a feature; name the target in the schema.")
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return next(iter(self._read(self.names, 1, False)), pa.RecordBatch.from_pylist([])).schema
+
+    @property
+    def names(self) -> list[str]:
+        return self._features if self._y is None else [*self._features, self._target]
+
+    def n_rows(self) -> int:
+        return int(self._X.shape[0])
+
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterator[pa.RecordBatch]:
+        places = {name: j for j, name in enumerate(self._features)}
+        for start in range(0, self.n_rows(), rows):
+            block = np.ascontiguousarray(self._X[start : start + rows].T)
+            y = None if self._y is None else self._y[start : start + rows]
+            arrays = [pa.array(block[places[name]] if name in places else y) for name in columns]
+            yield pa.RecordBatch.from_arrays(arrays, names=columns)
+
+    def like(self, table: pa.Table) -> Any:
+        features = [name for name in table.column_names if name != self._target]
+        dtype = self._X.dtype if self._X.dtype.kind == "f" else np.dtype(np.float64)
+        X = np.empty((table.num_rows, len(features)), dtype=dtype)
+        for j, name in enumerate(features):
+            X[:, j] = table[name].to_numpy()
+        return X if self._y is None else (X, table[self._target].to_numpy())
+
+
+def _matrix(X: Any) -> Any:
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    X = np.asarray(X)
+    if X.dtype.kind not in "fiub":
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError(
+                "The array must hold numbers only; give a frame with a schema for other cells."
+            ) from None
+    if X.ndim != 2 or X.shape[1] == 0:
+        raise DataError(
+            f"The array must have rows and columns (n, d). Got the shape {X.shape} instead; reshape it."
+        )
+    return X
+
+
+def _vector(y: Any, n: int) -> Any:
+    y = np.asarray(y)
+    if y.shape != (n,):
+        raise DataError(f"The target y must have one value per row, the shape ({n},). Got {y.shape} instead.")
+    return y
+
+
+def open_frame(data: Any) -> Source:
+    """The source for an object in memory or in an engine."""
+    if isinstance(data, pa.RecordBatchReader):
+        raise DataError(
+            "A RecordBatchReader can be read only once; give a path, a Table or a Dataset instead."
+        )
+    if isinstance(data, pa.Table | pa.RecordBatch | pyarrow.dataset.Dataset):
+        return ArrowSource(data)
+    with reading("The table"):
+        try:
+            frame = nw.from_native(data, pass_through=True)
+        except nw.exceptions.DuplicateError:
+            raise DataError(
+                "The table has two columns of the same name; rename or remove one of them."
+            ) from None
+    if isinstance(frame, nw.DataFrame):
+        return FrameSource(frame)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
+        return PolarsLazySource(data)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
+        return DuckdbSource(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        return StreamSource(data)
+    raise DataError(
+        f"A table of type {type(data).__name__!r} cannot be read; give a path, a pandas or polars frame, "
+        "an Arrow table, a duckdb relation, or an array."
+    )
