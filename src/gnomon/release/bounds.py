@@ -1,0 +1,103 @@
+"""Bounds that the schema asks to estimate, paid from the release's budget: two noisy histograms a column."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gnomon.engine.local import fold
+from gnomon.privacy.accounting import spendable
+from gnomon.privacy.guarantee import Adjacency, PureDP, Spendable
+from gnomon.privacy.mechanism import release_vector
+from gnomon.privacy.sensitivity import Norm, histogram
+from gnomon.table.encode import Encoder
+
+if TYPE_CHECKING:
+    from gnomon.release.base import Account, Table
+
+Edges = npt.NDArray[np.float64]
+SHARE = 0.10  # of the budget, for all estimated columns together
+POWERS = np.arange(-20, 61, dtype=np.float64)
+COARSE: Edges = np.r_[-np.inf, -(2.0 ** POWERS[::-1]), 0.0, 2.0**POWERS, np.inf]  # the same for every table
+FINE_BINS = 64
+
+
+def estimate_bounds(table: Table, account: Account) -> Table:
+    """A table whose estimated columns have paid bounds: first the powers of two between which they lie, then finer."""
+    names = [column.name for column in table.schema.estimated]
+    paying, left = spendable(account.guarantee).split(SHARE, 1 - SHARE)
+    coarse, fine = paying.split(0.5, 0.5)
+    edges = [COARSE] * len(names)
+    found: list[tuple[float, float]] = []
+    for loss in (coarse, fine):
+        counts = _noisy_counts(table, account, names, edges, loss)
+        found = [_interval(e, c, _threshold(loss, len(names), len(e))) for e, c in zip(edges, counts, strict=True)]
+        edges = [np.linspace(low, high, FINE_BINS + 1) for low, high in found]
+    bounds = {}
+    for name, (low, high) in zip(names, found, strict=True):
+        bounds[name] = (math.floor(low), math.ceil(high)) if table.schema[name].integer else (low, high)
+        account.public.append(f"bounds of {name!r}: estimated and paid for from this release's budget")
+    account.left = left
+    schema = table.schema.with_bounds(bounds)
+    return replace(table, schema=schema, encoder=Encoder(schema))
+
+
+def _noisy_counts(
+    table: Table, account: Account, names: list[str], edges: list[Edges], loss: Spendable
+) -> list[npt.NDArray[np.int64]]:
+    bins = [len(e) - 1 for e in edges]
+
+    def counts(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        return np.concatenate([_histogram(batch.column(n), e) for n, e in zip(names, edges, strict=True)])
+
+    total = fold(
+        table.source,
+        names,
+        counts,
+        np.zeros(sum(bins), dtype=np.int64),
+        stage="estimating bounds",
+        progress=table.progress,
+    )
+    norm = Norm.L1 if isinstance(loss, PureDP) else Norm.L2
+    noisy = account.record(
+        release_vector(
+            total,
+            histogram(norm, columns=len(names), adjacency=Adjacency.REPLACE_ONE),
+            loss,
+            statistic=f"histograms of {', '.join(map(repr, names))} to estimate their bounds",
+        )
+    )
+    return np.split(noisy.value, np.cumsum(bins)[:-1])
+
+
+def _histogram(column: pa.Array, edges: Edges) -> npt.NDArray[np.int64]:
+    """How many cells fall between consecutive edges; cells that are no numbers or lie outside count nowhere."""
+    values = pc.cast(column, pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False)
+    inner = values[(values >= edges[0]) & (values <= edges[-1])]
+    place = np.clip(np.searchsorted(edges, inner, side="right") - 1, 0, len(edges) - 2)
+    return np.bincount(place, minlength=len(edges) - 1).astype(np.int64)
+
+
+def _threshold(loss: Spendable, columns: int, bins: int) -> float:
+    """Above this, a bin is hardly ever empty: a noise this large has probability 0.05 over all bins together."""
+    chance = math.log(2 * columns * bins / 0.05)
+    if isinstance(loss, PureDP):
+        return 2 * columns / loss.epsilon * chance
+    mu = loss.mu if hasattr(loss, "mu") else math.sqrt(2 * loss.rho)
+    return math.sqrt(2 * columns) / mu * math.sqrt(2 * chance)
+
+
+def _interval(edges: Edges, counts: npt.NDArray[np.int64], threshold: float) -> tuple[float, float]:
+    """The edges around all bins that hold rows for sure (or around the fullest bin, when none does)."""
+    full = np.nonzero(counts > threshold)[0]
+    if not len(full):
+        full = np.array([int(np.argmax(counts))])
+    finite = np.nan_to_num(edges, posinf=2.0 ** POWERS[-1] * 2, neginf=-(2.0 ** POWERS[-1]) * 2)
+    low, high = float(finite[full[0]]), float(finite[full[-1] + 1])
+    return low, high

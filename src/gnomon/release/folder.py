@@ -1,0 +1,168 @@
+"""A release folder: written whole or not at all, and read back without trusting it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gnomon.engine.local import Progress, quiet
+from gnomon.errors import DataError, OutputError
+from gnomon.privacy.certificate import Certificate
+from gnomon.release.map import PublicMap, load_map, save_map
+from gnomon.table.encode import Encoder
+from gnomon.table.schema import Schema
+from gnomon.table.source import Source
+
+if TYPE_CHECKING:
+    from gnomon.release.base import Release
+
+SHOWN = 50_000  # released rows that the public page summarises
+
+
+def check_place(out: Path) -> None:
+    """Refuse, before anything is spent, a place that the release cannot be written to."""
+    if out.exists() or out.is_symlink():
+        raise OutputError(f"The folder {str(out)!r} exists; choose another or remove it first.")
+    parent = out.absolute().parent
+    if not parent.is_dir():
+        raise OutputError(f"The folder {str(parent)!r} does not exist; create it first.")
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=".gnomon-", dir=parent))
+    except OSError as problem:
+        raise OutputError(f"The folder {str(parent)!r} is not writable ({problem.strerror}).") from None
+
+
+@contextmanager
+def whole_or_absent(out: Path) -> Iterator[Path]:
+    """A folder beside `out` that becomes `out` in one step when all went well, and disappears otherwise."""
+    check_place(out)
+    beside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", suffix=".partial", dir=out.absolute().parent))
+    try:
+        yield beside
+        beside.chmod(0o755)
+        for path in [*beside.iterdir(), beside]:
+            _sync(path)
+        os.rename(beside, out)
+        _sync(out.absolute().parent)
+    except OSError as problem:
+        raise OutputError(
+            f"The release could not be written to {str(out)!r} ({problem.strerror or type(problem).__name__}); "
+            "nothing was left there."
+        ) from None
+    finally:
+        if beside.exists():
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+def write_release(
+    method: Release, out: Path, rows: int | None = None, format: str = "parquet", progress: Progress = quiet
+) -> None:
+    """Write `method`'s release of `rows` rows to the folder `out`."""
+    from gnomon.report.page import public_page
+
+    n = method.n_rows_ if rows is None else rows
+    with whole_or_absent(Path(out)) as folder:
+        data = folder / f"data.{format}"
+        shown = _write_rows(data, method.sample_batches(n), format, n, progress)
+        save_map(folder / "map.npz", method.public_arrays())
+        method.schema_.save(folder / "schema.toml")
+        hashes = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
+        certificate = method.certificate_.with_files(hashes)
+        (folder / "certificate.yaml").write_text(certificate.to_yaml(), encoding="utf-8")
+        (folder / "report.html").write_text(public_page(certificate, method.schema_, shown), encoding="utf-8")
+
+
+def _write_rows(path: Path, batches: Iterator[pa.Table], format: str, n: int, progress: Progress) -> pa.Table:
+    """Stream the released rows to a file; returns the first ones for the public page."""
+    writer = None
+    shown: list[pa.Table] = []
+    done = 0
+    try:
+        for table in batches:
+            if writer is None:
+                writer = _writer(path, table.schema, format)
+            writer.write_table(table)
+            if done < SHOWN:
+                shown.append(table.slice(0, SHOWN - done))
+            done += table.num_rows
+            progress("writing the release", done, n)
+    finally:
+        if writer is not None:
+            writer.close()
+    return pa.concat_tables(shown)
+
+
+def _writer(path: Path, schema: pa.Schema, format: str) -> pq.ParquetWriter | pyarrow.csv.CSVWriter:
+    if format == "csv":
+        return pyarrow.csv.CSVWriter(str(path), schema)
+    return pq.ParquetWriter(str(path), schema, compression="zstd", compression_level=1)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A release folder that an analyst opened."""
+
+    path: Path
+    certificate: Certificate
+    schema: Schema
+    map: PublicMap
+
+
+def open_release(path: Path) -> Opened:
+    """Read a release folder from anywhere; nothing in it is executed and sizes are capped."""
+    if not path.is_dir():
+        raise DataError(f"The release folder {str(path)!r} does not exist; check the path.")
+    for name in ("certificate.yaml", "schema.toml", "map.npz"):
+        if not (path / name).is_file():
+            raise DataError(f"The release folder {str(path)!r} lacks {name}; ask its publisher for a whole copy.")
+    certificate = Certificate.from_yaml((path / "certificate.yaml").read_text(encoding="utf-8"))
+    schema = Schema.load(path / "schema.toml")
+    return Opened(path, certificate, schema, PublicMap.of_arrays(load_map(path / "map.npz")))
+
+
+def transform_batches(
+    source: Source, schema: Schema, chart: PublicMap, progress: Progress = quiet
+) -> Iterator[pa.Table]:
+    """Rows of `source` seen through the public map of a release; a target column passes through as it is."""
+    features = Schema(name=schema.name, columns=schema.features)
+    encoder = Encoder(features)
+    if encoder.width != chart.n_features:
+        raise DataError("The schema and the map of this release do not belong together; ask its publisher.")
+    names = [column.name for column in features.columns]
+    missing = [name for name in names if name not in source.names]
+    if missing:
+        raise DataError(f"The table lacks the column {missing[0]!r} that the release has; add it.")
+    target = schema.target.name if schema.target is not None and schema.target.name in source.names else None
+    done, total = 0, source.n_rows()
+    for batch in source.batches([*names, target] if target else names):
+        seen = encoder.decode(chart.lift(chart.components(encoder.encode(batch).X)), None)
+        if target:
+            place = [column.name for column in schema.released].index(target)
+            seen = seen.add_column(place, target, batch.column(batch.schema.get_field_index(target)))
+        done += batch.num_rows
+        progress("transforming", done, total)
+        yield seen
