@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from mpmath import MPContext
 
@@ -76,35 +76,55 @@ def _last_true(holds: Callable[[float], bool], low: float, high: float) -> float
 # --- Gaussian: Balle & Wang 2018, Theorem 8; Dong, Roth & Su 2022, Corollary 2.13 ---
 
 
-def _gaussian_delta(mu: float, epsilon: float) -> _Number:
-    """delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)."""
+def _gaussian_delta(mu: float, epsilon: float, pure: float = 0.0) -> _Number:
+    """delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2).
+
+    With a pure loss beside it: the worst pure release tells one bit, right with odds e^pure, and shifts
+    epsilon by it: p delta(epsilon - pure) + (1 - p) delta(epsilon + pure) for p = e^pure / (1 + e^pure).
+    """
     mp = _mp()
     m, e = mp.mpf(mu), mp.mpf(epsilon)
+    if pure:
+        right, shift = 1 / (1 + mp.exp(-mp.mpf(pure))), mp.mpf(pure)
+        return right * _gaussian_delta(mu, e - shift) + (1 - right) * _gaussian_delta(mu, e + shift)
     return mp.ncdf(-e / m + m / 2) - mp.exp(e) * mp.ncdf(-e / m - m / 2)
 
 
+def _check_pure(pure: float, below: float = math.inf) -> None:
+    if not 0 <= pure < below:
+        limit = "" if math.isinf(below) else f" and below epsilon = {below}"
+        raise ParameterError(f"The 'pure' parameter must be at least 0{limit}. Got {pure} instead.")
+
+
 @lru_cache(maxsize=4096)
-def delta_of(mu: float, epsilon: float) -> float:
-    """The smallest delta for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up."""
+def delta_of(mu: float, epsilon: float, *, pure: float = 0.0) -> float:
+    """The smallest delta for which mu-Gaussian privacy (and a pure loss beside it) is (epsilon, delta)-DP,
+    rounded up.
+    """
     _check_loss("mu", mu)
     _check_epsilon(epsilon, zero=True)
+    _check_pure(pure)
     if math.isinf(epsilon):
         return 0.0
-    return 1.0 if math.isinf(mu) else min(1.0, _up(_gaussian_delta(mu, epsilon)))
+    return 1.0 if math.isinf(mu) else min(1.0, _up(_gaussian_delta(mu, epsilon, pure)))
 
 
 @lru_cache(maxsize=4096)
-def mu_of(epsilon: float, delta: float) -> float:
-    """The largest mu for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded down."""
+def mu_of(epsilon: float, delta: float, *, pure: float = 0.0) -> float:
+    """The largest mu for which mu-Gaussian privacy (and a pure loss beside it) is (epsilon, delta)-DP,
+    rounded down.
+    """
     _check_epsilon(epsilon)
     _check_delta(delta)
+    _check_pure(pure, below=epsilon)
     if math.isinf(epsilon):
         return math.inf
 
     def holds(mu: float) -> bool:
-        return bool(_gaussian_delta(mu, epsilon) <= delta)
+        return bool(_gaussian_delta(mu, epsilon, pure) <= delta)
 
-    low = epsilon / math.sqrt(2 * (max(0.0, math.log(0.5 / delta)) + epsilon))
+    left = epsilon - pure
+    low = left / math.sqrt(2 * (max(0.0, math.log(0.5 / delta)) + left))
     while not holds(low):
         low /= 2
     high = 2 * low
@@ -114,19 +134,22 @@ def mu_of(epsilon: float, delta: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def epsilon_of(mu: float, delta: float) -> float:
-    """The smallest epsilon for which mu-Gaussian privacy is (epsilon, delta)-DP, rounded up."""
+def epsilon_of(mu: float, delta: float, *, pure: float = 0.0) -> float:
+    """The smallest epsilon for which mu-Gaussian privacy (and a pure loss beside it) is (epsilon,
+    delta)-DP, rounded up.
+    """
     _check_loss("mu", mu)
     _check_delta(delta)
+    _check_pure(pure)
     if math.isinf(mu):
         return math.inf
 
     def too_small(epsilon: float) -> bool:
-        return bool(_gaussian_delta(mu, epsilon) > delta)
+        return bool(_gaussian_delta(mu, epsilon, pure) > delta)
 
     if not too_small(0.0):
         return 0.0
-    high = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))  # the bound of plain zCDP
+    high = pure + mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))  # the bound of plain zCDP
     while too_small(high):
         high *= 1.5
     return math.nextafter(_last_true(too_small, 0.0, high), math.inf)
@@ -219,15 +242,6 @@ def spendable_exactly(guarantee: ApproxDP) -> ZCDP:
     return ZCDP(rho_of(guarantee.epsilon, guarantee.delta), guarantee.unit, guarantee.adjacency)
 
 
-def guarantee_of(loss: Loss, delta: float = 0.0) -> Guarantee:
-    """What a loss promises at the given delta: the smallest epsilon, rounded up."""
-    if isinstance(loss, PureDP | ApproxDP):
-        return loss
-    convert = epsilon_of(loss.mu, delta) if isinstance(loss, GaussianDP) else epsilon_of_rho(loss.rho, delta)
-    # an epsilon of zero is not a guarantee one can state; the smallest double is
-    return ApproxDP(max(convert, math.ulp(0.0)), delta, loss.unit, loss.adjacency)
-
-
 # --- Composition ---
 
 
@@ -273,8 +287,9 @@ def compose(losses: Sequence[Loss]) -> Loss:
     ones.
 
     Pure epsilons add; mu adds in squares (exact); rho adds; (epsilon, delta) pairs add. Mixed: a pure part
-    joins Gaussian ones through `mu_of_pure`, joins zCDP as epsilon^2/2; a Gaussian joins zCDP as mu^2/2. An
-    ApproxDP part mixes with pure ones only: give a Gaussian its delta first (`guarantee_of`).
+    joins Gaussian ones through `mu_of_pure` (sound; `guarantee_of` is exact), joins zCDP as epsilon^2/2; a
+    Gaussian joins zCDP as mu^2/2. An ApproxDP part mixes with pure ones only: give a Gaussian its delta
+    first (`guarantee_of`).
     """
     first = _same_promise(losses)
     families = {type(loss) for loss in losses}
@@ -297,6 +312,29 @@ def compose(losses: Sequence[Loss]) -> Loss:
         else float_up(root_up(sum((fraction(m) ** 2 for m in parts), Fraction(0))))
     )
     return GaussianDP(mu, first.unit, first.adjacency)
+
+
+def guarantee_of(losses: Sequence[Loss], delta: float = 0.0) -> Guarantee:
+    """What all these losses together promise at the given delta: the smallest epsilon, rounded up.
+
+    Exact for pure and Gaussian losses, alone or mixed; zCDP by CKS20, with pure losses added to its epsilon.
+    """
+    first = _same_promise(losses)
+    pure = [loss for loss in losses if isinstance(loss, PureDP)]
+    approximate = [loss for loss in losses if isinstance(loss, ApproxDP)]
+    noisy = [loss for loss in losses if isinstance(loss, GaussianDP | ZCDP)]
+    if not noisy:
+        return cast(Guarantee, compose(losses))
+    together = compose(noisy)
+    added = _added(loss.epsilon for loss in pure)
+    if isinstance(together, GaussianDP):
+        epsilon = math.inf if math.isinf(added) else epsilon_of(together.mu, delta, pure=added)
+    else:
+        assert isinstance(together, ZCDP)
+        epsilon = _added([added, epsilon_of_rho(together.rho, delta)])
+    # an epsilon of zero cannot be stated as a loss; the smallest double can
+    promise = ApproxDP(max(epsilon, math.ulp(0.0)), delta, first.unit, first.adjacency)
+    return cast(Guarantee, compose([promise, *approximate])) if approximate else promise
 
 
 def parallel(losses: Sequence[Loss]) -> Loss:
