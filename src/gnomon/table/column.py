@@ -86,9 +86,9 @@ class Column(BaseModel):
 
     @property
     def wide(self) -> bool:
-        """Whether the bounds go beyond 2^53, where float64 would merge neighbouring integers."""
+        """Whether the bounds go beyond 2^51, where float64 no longer holds integers and halves of them."""
         bounds = [bound for bound in (self.low, self.high) if _is_number(bound)]
-        return self.integer and not self.log and any(abs(bound) > 2**53 for bound in bounds)
+        return self.integer and not self.log and any(abs(bound) > 2**51 for bound in bounds)
 
     def with_(self, **changes: Any) -> Column:
         """A checked copy with some fields changed."""

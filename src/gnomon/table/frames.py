@@ -5,13 +5,13 @@ No frame library is imported here: narwhals recognises an object only when its l
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset
 
 from gnomon.errors import DataError
 from gnomon.table.base import Source, reading, unique_names
@@ -224,13 +224,19 @@ def _vector(y: Any, n: int) -> Any:
     return y
 
 
+def _is_dataset(data: Any) -> bool:
+    # Who holds a dataset has loaded its module; loading it here would load pandas too.
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(data, module.Dataset)
+
+
 def open_frame(data: Any) -> Source:
     """The source for an object in memory or in an engine."""
     if isinstance(data, pa.RecordBatchReader):
         raise DataError(
             "A RecordBatchReader can be read only once; give a path, a Table or a Dataset instead."
         )
-    if isinstance(data, pa.Table | pa.RecordBatch | pyarrow.dataset.Dataset):
+    if isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
         return ArrowSource(data)
     with reading("The table"):
         try:

@@ -90,8 +90,8 @@ class Codec(ABC):
         body = out[:-1] if self.indicator else out
         self._write(cells.values, body)
         missing = cells.missing
-        # Every finite or infinite cell was clipped by now, so only a NaN makes the sum a NaN.
-        if cells.values.dtype.kind == "f" and np.isnan(np.add.reduce(body[0])):
+        # The largest of numbers is a NaN exactly where one of them is, and finding it is one fast pass.
+        if cells.values.dtype.kind == "f" and np.isnan(body[0].max(initial=-1.0)):
             missing = np.isnan(body[0])
         if self.indicator:
             out[-1] = 0.0 if missing is None else missing

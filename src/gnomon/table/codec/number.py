@@ -26,7 +26,10 @@ class NumberCodec(Codec):
         ends = (
             self._log(np.array([self._low, self._high])) if self._log else np.array([self._low, self._high])
         )
-        self._start, self._half = float(ends[0]), float(ends[1] - ends[0]) / 2
+        # Halves before the sum, which could overflow.
+        self._middle = float(ends[0] / 2 + ends[1] / 2)
+        self._half = float(ends[1] - ends[0]) / 2
+        self._scale = 1 / self._half
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -45,15 +48,14 @@ class NumberCodec(Codec):
             if self._log:
                 np.clip(values, self._low, self._high, out=row, dtype=np.float64)
                 self._log(row, out=row)
-                np.subtract(row, self._start, out=row)
             else:
-                np.subtract(values, self._start, out=row, dtype=np.float64)
-            np.divide(row, self._half, out=row)
-            np.subtract(row, 1.0, out=row)
+                row[:] = values  # widened first: a ufunc that widens on the fly is three times slower
+            np.subtract(row, self._middle, out=row)
+            np.multiply(row, self._scale, out=row)
             np.clip(row, -1.0, 1.0, out=row)
 
     def _restore(self, rows: Floats, shares: Floats | None) -> Any:
-        back = (np.clip(rows[0], -1.0, 1.0) + 1.0) * self._half + self._start
+        back = np.clip(rows[0], -1.0, 1.0) * self._half + self._middle
         if self._log:
             back = np.expm1(back) if self._log is np.log1p else np.exp(back)
         if self.column.integer:
@@ -63,7 +65,7 @@ class NumberCodec(Codec):
 
 
 class WholeCodec(Codec):
-    """Integers beyond 2^53: the distance from `low` is taken before anything is rounded to float64."""
+    """Integers beyond 2^51: the distance from `low` is taken before anything is rounded to float64."""
 
     kind = "number"
     cells_are = "numbers"

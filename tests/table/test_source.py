@@ -1,0 +1,245 @@
+"""Tables in files: what is read, and the sentence for each that cannot be."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from gnomon.errors import DataError
+from gnomon.table.encode import Encoder
+from gnomon.table.schema import Schema
+from gnomon.table.source import Source, open_source
+
+SCHEMA = Schema.loads("""
+[columns.age]
+kind = "number"
+low = 0
+high = 110
+integer = true
+missing = "indicator"
+
+[columns.ward]
+kind = "category"
+values = ["north", "NA"]
+missing = "indicator"
+
+[columns.when]
+kind = "date"
+low = 2020-01-01
+high = 2020-12-31
+
+[columns.key]
+kind = "identifier"
+""")
+N = 1000
+TABLE = pa.table(
+    {
+        "age": pa.array([None if i % 7 == 0 else i % 90 for i in range(N)], pa.int64()),
+        "ward": pa.array([None if i % 11 == 0 else ("north", "NA")[i % 2] for i in range(N)]),
+        "when": pa.array(np.datetime64("2020-01-01") + np.arange(N) % 300),
+        "key": [f"secret-{i}" for i in range(N)],
+    }
+)
+
+
+def parquet(folder: Path) -> Path:
+    pq.write_table(TABLE, folder / "t.parquet", row_group_size=130)
+    return folder / "t.parquet"
+
+
+def parts(folder: Path) -> Path:
+    (folder / "parts").mkdir()
+    for i in range(4):
+        pq.write_table(TABLE.slice(250 * i, 250), folder / "parts" / f"part-{i}.parquet")
+    (folder / "parts" / "_SUCCESS").touch()
+    return folder / "parts"
+
+
+def csv(folder: Path) -> Path:
+    pa.csv.write_csv(TABLE, folder / "t.csv")
+    return folder / "t.csv"
+
+
+def csv_gz(folder: Path) -> Path:
+    with gzip.open(folder / "t.csv.gz", "wb") as file:
+        file.write(csv(folder).read_bytes())
+    return folder / "t.csv.gz"
+
+
+def arrow(folder: Path) -> Path:
+    with pa.ipc.new_file(folder / "t.arrow", TABLE.schema) as file:
+        file.write_table(TABLE, max_chunksize=77)
+    return folder / "t.arrow"
+
+
+def feather(folder: Path) -> Path:
+    pa.feather.write_feather(TABLE, folder / "t.feather", compression="lz4")
+    return folder / "t.feather"
+
+
+Writer = Callable[[Path], Path]
+FORMATS: list[Writer] = [parquet, parts, csv, csv_gz, arrow, feather]
+
+
+@pytest.fixture(params=FORMATS, ids=lambda writer: writer.__name__)
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return request.param(tmp_path)  # type: ignore[no-any-return]
+
+
+def encoded(source: Source, rows: int) -> np.ndarray:
+    encoder = Encoder(SCHEMA)
+    return np.vstack([encoder.encode(batch).X for batch in source.batches(encoder.columns, rows)])
+
+
+def test_every_format_gives_the_same_rows(path: Path) -> None:
+    source = open_source(path, schema=SCHEMA)
+    assert source.names == TABLE.column_names
+    assert source.n_rows() == N
+    expected = Encoder(SCHEMA).encode(TABLE).X
+    for rows in (64, 4096):
+        assert np.array_equal(encoded(source, rows), expected)
+
+
+def test_batches_hold_the_columns_asked_for_and_no_more_rows_than_asked(path: Path) -> None:
+    batches = list(open_source(str(path), schema=SCHEMA).batches(["when", "age"], rows=100))
+    assert all(batch.schema.names == ["when", "age"] and 0 < batch.num_rows <= 100 for batch in batches)
+    assert sum(batch.num_rows for batch in batches) == N
+
+
+def test_an_unknown_column_is_named(path: Path) -> None:
+    with pytest.raises(DataError, match="has no column 'height'; its columns are age, ward, when, key"):
+        list(open_source(path).batches(["age", "height"]))
+
+
+def test_the_same_content_has_the_same_fingerprint(path: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.mkdir()
+    (twin,) = (made for made in (write(again) for write in FORMATS) if made.name == path.name)
+    assert open_source(twin).fingerprint() == open_source(path).fingerprint()
+
+
+def test_a_csv_has_one_fingerprint_packed_or_not(tmp_path: Path) -> None:
+    packed, plain = csv_gz(tmp_path), csv(tmp_path)
+    assert open_source(packed).fingerprint() == open_source(plain).fingerprint()
+    plain.write_text(plain.read_text().replace("north", "nortH", 1))
+    assert open_source(packed).fingerprint() != open_source(plain).fingerprint()
+
+
+def test_a_path_gives_arrow_tables_back(path: Path) -> None:
+    assert open_source(path).like(TABLE) is TABLE
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.arrow", "t.csv.gz"])
+def test_missing_and_empty_files(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="does not exist; check the path"):
+        open_source(tmp_path / name)
+    (tmp_path / name).touch()
+    with pytest.raises(DataError, match="is empty"):
+        open_source(tmp_path / name)
+
+
+@pytest.mark.parametrize("writer", [parquet, arrow, csv_gz])
+def test_a_damaged_file_is_one_sentence(tmp_path: Path, writer: Writer) -> None:
+    path = writer(tmp_path)
+    content = path.read_bytes()
+    for damaged in (content[: len(content) // 2], b"nothing of the kind"):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match="cannot be read") as caught:
+            for _ in open_source(path, schema=SCHEMA).batches(["age"]):
+                pass
+        assert "secret" not in str(caught.value)
+
+
+def test_parquet_damaged_in_its_pages(tmp_path: Path) -> None:
+    path = parquet(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) // 2] = b"\xff" * (len(content) // 2 - 4)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read"):
+        list(open_source(path).batches(["age"]))
+
+
+def test_a_folder_without_parquet_and_one_with_two_schemas(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"holds no .parquet file"):
+        open_source(tmp_path)
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    pq.write_table(TABLE.drop_columns("age"), tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"'b.parquet' in .* has other columns than the first part"):
+        open_source(tmp_path)
+
+
+def test_an_unknown_ending(tmp_path: Path) -> None:
+    (tmp_path / "t.xlsx").write_text("x")
+    with pytest.raises(DataError, match=r"of no known format; give .parquet, .csv"):
+        open_source(tmp_path / "t.xlsx")
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "t.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def read(path: Path) -> pa.Table:
+    source = open_source(path, schema=SCHEMA)
+    return pa.Table.from_batches(list(source.batches(["age", "ward"])))
+
+
+def test_a_header_alone_has_no_rows(tmp_path: Path) -> None:
+    source = open_source(written(tmp_path, "age,ward\n"), schema=SCHEMA)
+    assert source.names == ["age", "ward"]
+    assert source.n_rows() == 0
+    assert list(source.batches(["age"])) == []
+
+
+def test_text_in_a_number_column_of_a_csv_names_the_column_only(tmp_path: Path) -> None:
+    path = written(tmp_path, "ward,age\nnorth,3\nnorth,secret\n")
+    with pytest.raises(
+        DataError, match=r"number column 'age' of .* holds a cell that is not a number"
+    ) as caught:
+        read(path)
+    assert "secret" not in str(caught.value)
+    raw = list(open_source(path, schema=SCHEMA).batches(["age"], raw=True))
+    assert raw[0]["age"].to_pylist() == ["3", "secret"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("age,ward\n1,north\n2,secret,4\n", "a line with more or fewer cells than its header"),
+        (b"age,ward\n1,\xff\xfesecret\n", "not UTF-8 text"),
+        ("age,age\n1,2\n", "more than one column 'age'"),
+    ],
+)
+def test_a_bad_csv_is_one_sentence(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence) as caught:
+        read(written(tmp_path, text))
+    assert "secret" not in str(caught.value)
+
+
+def test_blanks_of_a_csv_are_missing_unless_declared(tmp_path: Path) -> None:
+    table = read(written(tmp_path, 'age,ward\n,north\nNA,NA\nnan,\n 4 ,null\n"5","a\nb"\n'))
+    assert table["age"].to_pylist() == [None, None, None, 4.0, 5.0]
+    assert table["ward"].to_pylist() == ["north", "NA", None, None, "a\nb"]
+
+
+def test_a_csv_keeps_integers_beyond_the_reach_of_floats(tmp_path: Path) -> None:
+    big = 2**60 + 1
+    schema = Schema.loads(f"[columns.n]\nkind = 'number'\ninteger = true\nlow = {2**60}\nhigh = {2**60 + 9}")
+    source = open_source(written(tmp_path, f"n\n{big}\n"), schema=schema)
+    assert next(source.batches(["n"]))["n"].to_pylist() == [big]
+
+
+def test_a_csv_column_that_starts_with_integers_may_go_on_with_fractions(tmp_path: Path) -> None:
+    rows = "\n".join(["1,north"] * 400_000 + ["1.5,north"])
+    source = open_source(written(tmp_path, "age,ward\n" + rows + "\n"), schema=SCHEMA)
+    assert source.n_rows() == 400_001
+    assert [batch["age"][-1].as_py() for batch in source.batches(["age"])][-1] == 1.5
