@@ -48,10 +48,30 @@ def rounded_gaussian(sigma: float, size: int | tuple[int, ...]) -> NDArray[np.in
 
 
 def _fill(out: NDArray[np.int64], sigma: float, stream: Stream) -> None:
-    """Round R cos into the first half of `out` and R sin into the second."""
-    m = len(out) // 2
-    words = stream.words(2 * m)
-    for_radius, for_angle = words[:m], words[m:]
+    """Round sigma R cos into the first half of `out` and sigma R sin into the second."""
+    words = stream.words(len(out))
+    for_radius, for_angle = np.split(words, 2)
+    value = _polar(for_radius, for_angle, sigma)
+    rounded = np.rint(value)
+    np.copyto(out, rounded, casting="unsafe")
+    value -= rounded
+    np.abs(value, out=value)
+    unsure = (value >= 0.5 - _ERROR * sigma).reshape(2, -1)
+    unsure |= for_radius + _EDGE < _EDGE + _EDGE  # modulo 2^64: U near 0 or near 1
+    if unsure.any():
+        for i in np.flatnonzero(unsure.any(axis=0)):
+            u, v = Uniform(int(for_radius[i]), 64, stream), Uniform(int(for_angle[i]), 64, stream)
+            for which in np.flatnonzero(
+                unsure[:, i]
+            ):  # a pair's two values share the further bits of U and V
+                out[which * len(for_radius) + i] = _round_exactly(Fraction(sigma), u, v, int(which))
+
+
+def _polar(
+    for_radius: NDArray[np.uint64], for_angle: NDArray[np.uint64], sigma: float
+) -> NDArray[np.float64]:
+    """sigma R cos(2 pi V) then sigma R sin(2 pi V) in float64; V is taken from -1/2 to 1/2."""
+    m = len(for_radius)
     radius = (for_radius | np.uint64(1)).astype(np.float64)  # never log 0
     radius *= 2.0**-64
     np.log(radius, out=radius)
@@ -60,40 +80,12 @@ def _fill(out: NDArray[np.int64], sigma: float, stream: Stream) -> None:
     radius *= sigma
     angle = for_angle.view(np.int64).astype(np.float64)
     angle *= math.pi * 2.0**-63
-    edge = for_radius + _EDGE < _EDGE + _EDGE  # modulo 2^64: near 0 or near 2^64
-    limit = 0.5 - _ERROR * sigma
-    for half, circle in enumerate((np.cos, np.sin)):
-        value = circle(angle)
-        value *= radius
-        rounded = np.rint(value)
-        here = out[half * m : (half + 1) * m]
-        np.copyto(here, rounded, casting="unsafe")
-        value -= rounded
-        np.abs(value, out=value)
-        unsure = value >= limit
-        unsure |= edge
-        if half == 0:
-            unsure_cos = unsure
-    if unsure_cos.any() or unsure.any():
-        _look_closer(out, unsure_cos, unsure, Fraction(sigma), words, stream)
-
-
-def _look_closer(
-    out: NDArray[np.int64],
-    unsure_cos: NDArray[np.bool_],
-    unsure_sin: NDArray[np.bool_],
-    sigma: Fraction,
-    words: NDArray[np.uint64],
-    stream: Stream,
-) -> None:
-    """Decide the values that float64 could not; a pair's two values share the further bits of U and V."""
-    m = len(unsure_cos)
-    for i in np.flatnonzero(unsure_cos | unsure_sin):
-        u, v = Uniform(int(words[i]), 64, stream), Uniform(int(words[m + i]), 64, stream)
-        if unsure_cos[i]:
-            out[i] = _round_exactly(sigma, u, v, 0)
-        if unsure_sin[i]:
-            out[m + i] = _round_exactly(sigma, u, v, 1)
+    value = np.empty(2 * m)
+    np.cos(angle, out=value[:m])
+    np.sin(angle, out=value[m:])
+    value[:m] *= radius
+    value[m:] *= radius
+    return value
 
 
 def _round_exactly(sigma: Fraction, u: Uniform, v: Uniform, which: int) -> int:

@@ -54,11 +54,7 @@ def _fill(out: NDArray[np.int64], scale: Fraction, stream: Stream) -> None:
     signed = words.astype(np.float64)
     value = np.abs(signed)
     unsure = value < _EDGE
-    np.maximum(value, 1.0, out=value)  # never log 0
-    value *= 2.0**-63
-    np.log(value, out=value)
-    value *= -float(scale)
-    value += _shift(scale, 64) * 2.0**-64 - 0.5
+    _log_affine(value, scale)
     rounded = np.rint(value)
     value -= rounded
     np.abs(value, out=value)
@@ -68,9 +64,17 @@ def _fill(out: NDArray[np.int64], scale: Fraction, stream: Stream) -> None:
     if unsure.any():
         for i in np.flatnonzero(unsure):
             word = int(words[i])
-            u = Uniform(word if word >= 0 else -1 - word, 63, stream)
-            magnitude = _floor_exactly(scale, u)
+            magnitude = _floor_exactly(scale, Uniform(word if word >= 0 else -1 - word, 63, stream))
             out[i] = magnitude if word >= 0 else -magnitude
+
+
+def _log_affine(value: NDArray[np.float64], scale: Fraction) -> None:
+    """Replace U 2^63 by -scale ln U + b - 1/2, in float64."""
+    np.maximum(value, 1.0, out=value)  # never log 0
+    value *= 2.0**-63
+    np.log(value, out=value)
+    value *= -float(scale)
+    value += _shift(scale, 64) * 2.0**-64 - 0.5
 
 
 def _floor_exactly(scale: Fraction, u: Uniform) -> int:

@@ -101,9 +101,11 @@ class Normals:
 
         seen: dict[int, list[int]] = {}
         for i in np.flatnonzero(unsure).tolist():
-            k[i], accept[i], seen[int(i)] = _decide(
-                int(for_integer[i]), int(for_trial[i]), int(fraction[i]), self._stream
-            )
+            word = int(for_integer[i])
+            e = Uniform(word if word >= 0 else -1 - word, 63, self._stream)
+            exact_x = Uniform(int(fraction[i]), 64, self._stream)
+            k[i], accept[i] = _decide(e, Uniform(int(for_trial[i]), 64, self._stream), exact_x)
+            seen[i] = [exact_x.n >> below & (1 << 64) - 1 for below in range(exact_x.bits - 128, -1, -64)]
 
         chosen = np.flatnonzero(accept)[: n - done]
         end = done + len(chosen)
@@ -117,9 +119,8 @@ class Normals:
         return end
 
 
-def _decide(for_integer: int, for_trial: int, fraction: int, stream: Stream) -> tuple[int, bool, list[int]]:
-    """k, whether k + x is accepted, and the further words of x that this took."""
-    e = Uniform(for_integer if for_integer >= 0 else -1 - for_integer, 63, stream)
+def _decide(e: Uniform, u: Uniform, x: Uniform) -> tuple[int, bool]:
+    """k = floor(-2 ln e), and whether k + x is accepted: -ln u > t; looks at as many bits as that takes."""
     while True:
         p = e.bits + 33
         low, high = e.minus_log(p)
@@ -127,16 +128,15 @@ def _decide(for_integer: int, for_trial: int, fraction: int, stream: Stream) -> 
         if 2 * high >> p == k:
             break
         e.extend()
-    u, x = Uniform(for_trial, 64, stream), Uniform(fraction, 64, stream)
     while True:
         p = x.bits
         low, high = u.minus_log(p)
         # twice t, in units of 2^-2p, at both ends of what is known of x
         t_low = (k * (k - 1) << (2 * p)) + x.n * ((2 * k << p) + x.n)
         t_high = (k * (k - 1) << (2 * p)) + (x.n + 1) * ((2 * k << p) + x.n + 1)
-        if low << (p + 1) > t_high or high << (p + 1) < t_low:
-            break
+        if low << (p + 1) > t_high:
+            return k, True
+        if high << (p + 1) < t_low:
+            return k, False
         u.extend()
         x.extend()
-    further = [x.n >> (x.bits - 64 * (d + 1)) & (1 << 64) - 1 for d in range(1, x.bits // 64)]
-    return k, low << (p + 1) > t_high, further
