@@ -15,9 +15,12 @@ from gnomon.privacy.noise.stream import Stream
 ALPHA = 1e-9
 
 
-def chi_square(values: NDArray[np.int64], cdf: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> float:
+Cdf = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def chi_square(values: NDArray[np.int64], cdf: Cdf, cells: int = 400) -> float:
     """p-value of integers against P(K <= k) = cdf(k): the whole support, in cells of 50 values or more."""
-    n, smallest = len(values), max(50.0, len(values) / 400)
+    n, smallest = len(values), max(50.0, len(values) / cells)
     candidates = np.unique(np.linspace(values.min(), values.max(), 8000).astype(np.int64))
     below = cdf(candidates.astype(float)) * n
     edges, expected, last = [], [], 0.0
@@ -44,7 +47,7 @@ def spread_test(a: NDArray[np.int64], b: NDArray[np.int64]) -> float:
     return float(2 * norm.sf(abs(x.mean() - y.mean()) / np.sqrt(x.var() / len(x) + y.var() / len(y))))
 
 
-def laplace_cdf(scale: float) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def laplace_cdf(scale: float) -> Cdf:
     """P(K <= k) of the discrete Laplace law."""
     q = np.exp(-1.0 / scale)
 
@@ -56,7 +59,7 @@ def laplace_cdf(scale: float) -> Callable[[NDArray[np.float64]], NDArray[np.floa
     return cdf
 
 
-def rounded_gaussian_cdf(sigma: float) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def rounded_gaussian_cdf(sigma: float) -> Cdf:
     """P(K <= k) of a rounded Gaussian."""
     return lambda k: norm.cdf((k + 0.5) / sigma)
 

@@ -34,8 +34,8 @@ class GramDifference:
         constant = 2 * (self.q + 1) * (limbs + 2) << self._whole
         return self._width * limbs - self._whole - constant.bit_length()
 
-    def upper(self, limbs: int) -> tuple[_Ints, int]:
-        """The entries i <= j, row by row, as integers N, and f: |2^-f N - D| <= 2^-error_bits(limbs)."""
+    def upper(self, limbs: int) -> tuple[_Ints, int, int]:
+        """D for i <= j, row by row: integers N, their error bound, and f; the first two in units of 2^-f."""
         i, j = np.triu_indices(self.q)
         orders = np.zeros((limbs, len(i)), dtype=np.int64)
         for sign, normals in zip((1, -1), self._normals, strict=True):
@@ -47,10 +47,11 @@ class GramDifference:
         total: _Ints = orders[0].astype(object)
         for order in orders[1:]:
             total = (total << self._width) + order
-        return total, 2 * (self._width - self._whole) + self._width * (limbs - 1)
+        f = 2 * (self._width - self._whole) + self._width * (limbs - 1)
+        return total, 1 << (f - self.error_bits(limbs)), f
 
     def entry(self, i: int, j: int, depth: int) -> tuple[int, int, int]:
-        """D[i, j] from 64 depth fraction bits: N, its error bound, and f, the first two in units of 2^-f."""
+        """D[i, j] from 64 depth fraction bits: an integer N, its error bound, and f, as in `upper`."""
         total = error = 0
         for sign, normals in zip((1, -1), self._normals, strict=True):
             for row in range(0, (self.q + 1) * self.q, self.q):

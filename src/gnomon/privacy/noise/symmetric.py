@@ -62,12 +62,10 @@ def matrix_laplace(q: int, scale: Fraction | int | float) -> NDArray[np.int64]:
     scale_bits = exact.numerator.bit_length() - exact.denominator.bit_length() + 1
     while gram.error_bits(limbs) < scale_bits + 2 * q.bit_length() + 3:  # rarely an entry undecided
         limbs += 1
-    entries, f = gram.upper(limbs)
-    denominator = exact.denominator << f
-    error = exact.numerator << (f - gram.error_bits(limbs))
-    scaled = entries * exact.numerator
-    low = (2 * (scaled - error) + denominator) // (2 * denominator)
-    high = (2 * (scaled + error) + denominator) // (2 * denominator)
+    entries, error, f = gram.upper(limbs)
+    twice, denominator = 2 * exact.numerator, exact.denominator << f
+    low = (twice * (entries - error) + denominator) // (2 * denominator)
+    high = (twice * (entries + error) + denominator) // (2 * denominator)
     rounded = low.astype(np.int64)
     rows, columns = np.triu_indices(q)
     for position in np.flatnonzero(low != high):
