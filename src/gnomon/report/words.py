@@ -1,0 +1,142 @@
+"""The sentences of the public page: what a guarantee means, how to use a release, what it does not protect
+against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gnomon.privacy.guarantee import Guarantee, Unit
+from gnomon.report.summary import tidy
+from gnomon.table.schema import Schema
+
+FILES = (
+    (
+        "data.parquet",
+        "the released rows, one table with the columns below (data.csv where CSV was asked for)",
+    ),
+    (
+        "certificate.yaml",
+        "the guarantee with every mechanism, sensitivity and scale, for people and programs",
+    ),
+    ("map.npz", "the public map, by which 'gnomon transform' shows real rows as the release would"),
+    ("schema.toml", "the declared columns, bounds and categories"),
+    ("report.html", "this page"),
+)
+
+LIMITS = (
+    (
+        "What is true of everyone.",
+        "If the table shows that smokers fall ill more often, so does the release, and it says so about "
+        "every smoker, "
+        "in the table or not. Privacy here means that no conclusion depends on one record.",
+    ),
+    (
+        "People with several records.",
+        "The guarantee is for one record. A person with k records is protected k times less (k times "
+        "epsilon), unless the "
+        "table was reduced to one record a person before.",
+    ),
+    (
+        "Other releases.",
+        "Budgets add up. A second release of the same people, by anyone, weakens both; the publisher's "
+        "ledger counts the "
+        "ones made with it.",
+    ),
+    (
+        "A careless schema.",
+        "Bounds and categories are published. They are safe only if they came from public knowledge and "
+        "not from the rows.",
+    ),
+    (
+        "The publisher.",
+        "Noise was added where the rows were. It protects from readers of the release, not from those who "
+        "hold the table.",
+    ),
+    (
+        "Wrong conclusions.",
+        "These rows follow a noisy model. Do not count rare cases or read single rows as if they were "
+        "people; confirm what "
+        "matters on the real data.",
+    ),
+)
+
+
+def best_guess(epsilon: float, delta: float) -> float:
+    """How often the best test of two equally likely neighbours is right, at most: (e^epsilon + delta) / (1
+    + e^epsilon).
+
+    (epsilon, delta)-DP bounds the total variation distance of neighbours by (e^epsilon - 1 + 2 delta) /
+    (e^epsilon + 1), and the best test of two equally likely laws is right with probability (1 + distance)
+    / 2.
+    """
+    shrink = math.exp(-epsilon)
+    return min(1.0, (1 + delta * shrink) / (1 + shrink))
+
+
+def percent_up(share: float) -> str:
+    """A percentage rounded up, because it is an upper bound."""
+    return f"{math.ceil(1000 * share - 1e-9) / 10:.1f}%"
+
+
+def percent(share: float) -> str:
+    """A share of the rows for people."""
+    if 0 < share < 0.001:
+        return "<0.1%"
+    return f"{100 * share:.1f}%" if share < 0.1 else f"{100 * share:.0f}%"
+
+
+USAGE = (
+    "Load the table with any tool and work with it as with the original. A model trained on it meets new "
+    "rows best "
+    "through the same map: 'gnomon transform' shows them as the release would."
+)
+
+
+def example(schema: Schema) -> str:
+    """A few lines that work in the release folder."""
+    lines = ["import pandas as pd", "", 'table = pd.read_parquet("data.parquet")']
+    if schema.target is not None:
+        name = repr(schema.target.name)
+        lines += [f"y = table[{name}]", f"X = pd.get_dummies(table.drop(columns={name}))"]
+    else:
+        lines += ["table.describe()"]
+    return "\n".join(lines)
+
+
+def drawn_from(shown: int, rows: int) -> str:
+    """Which rows the pictures show; never the private ones."""
+    these = (
+        f"the {rows:,} released rows" if shown >= rows else f"the first {shown:,} of {rows:,} released rows"
+    )
+    return (
+        f"Drawn from {these}, between the declared bounds. The private rows were not looked at for this page."
+    )
+
+
+def undrawn(names: Sequence[str]) -> str:
+    """The columns for which the page has no room."""
+    if not names:
+        return ""
+    listed = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
+    return f"Released too, without a picture here: {columns_words(len(names))} ({listed})."
+
+
+def delta_words(delta: float) -> str:
+    return "pure, δ = 0" if delta == 0 else f"δ = {delta:g}"
+
+
+def protects(guarantee: Guarantee) -> str:
+    if guarantee.unit is Unit.ATTRIBUTE:
+        return "one attribute of one record"
+    return "one whole record, its label included"
+
+
+def columns_words(count: int) -> str:
+    return f"{count:,} column" + ("" if count == 1 else "s")
+
+
+def loss_words(kind: str, amount: float) -> str:
+    symbol = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}.get(kind, kind)
+    return f"{symbol} = {'∞' if math.isinf(amount) else tidy(amount)}"
