@@ -25,6 +25,8 @@ def cut(scores: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.
 def assign(scores: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
     """Codes of unordered categories, scores (k, n): the largest score plus an offset that fits the shares."""
     n = scores.shape[1]
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
     shares = shares / shares.sum()
     sample = scores[:, :: max(1, n // _SEARCH_ROWS)]
     offsets = np.zeros(len(shares))
