@@ -27,7 +27,7 @@ from gnomon.privacy.noise.stream import Stream
 
 TOTAL_VARIATION = 0.0
 
-_ERROR = 2.0**-42  # of (-scale ln U + b) / (scale + 1) in float64; the proof needs 2^-43.9
+_ERROR = 2.0**-42  # of (-scale ln U + b) / (scale + 1) in float64; the proof needs 2^-44
 _EDGE = 2.0**45  # U * 2^63 below this is not evaluated in float64
 _VALUES = 16384  # values at once: the work arrays stay in the processor's cache
 _LARGEST = 2.0**55  # beyond it a value could leave int64 with a probability that matters (above e^-256)

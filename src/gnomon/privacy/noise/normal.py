@@ -23,7 +23,7 @@ from gnomon.privacy.noise.stream import Stream
 
 TOTAL_VARIATION = 0.0
 
-_ERROR = 2.0**-42  # of 2 ln U and of ln U + t in float64, for U of at least 2^-18
+_ERROR = 2.0**-41  # of 2 ln U and, near 0, of ln U + t in float64; the proof needs 2^-43.6
 _EDGE = 2.0**46  # U * 2^64 (2^63 for the signed word) below this is not evaluated in float64
 _PROPOSALS = 16384
 

@@ -22,7 +22,7 @@ STREAM_ASSUMPTION = (
 )
 
 _WORDS_AT_ONCE = 1 << 16  # what one encryption step makes: the zeros it reads stay in the cache
-_ZEROS = bytes(8 * _WORDS_AT_ONCE)
+_ZEROS = memoryview(bytes(8 * _WORDS_AT_ONCE))
 _MAIN_LANE = bytes(16)
 _SPARE_LANE = b"\x80" + bytes(15)  # the counter's upper half: 2^127 blocks away from the main lane
 
@@ -49,8 +49,7 @@ class Stream:
         room = out.view(np.uint8).data
         for start in range(0, n, _WORDS_AT_ONCE):
             count = min(_WORDS_AT_ONCE, n - start)
-            zeros = _ZEROS if count == _WORDS_AT_ONCE else _ZEROS[: 8 * count]
-            written = self._main.update_into(zeros, room[8 * start :])
+            written = self._main.update_into(_ZEROS[: 8 * count], room[8 * start :])
             if written != 8 * count:  # memory that no cipher wrote must never pass for noise
                 raise RuntimeError("The cipher wrote fewer random bytes than asked; no noise was drawn.")
         return out[:n]
