@@ -13,7 +13,6 @@ from gnomon.model.repair import Sums, mixture_of, onto_simplex, positive, shrink
 def sums_of(groups: list[np.ndarray], noise: float, seed: int = 0) -> Sums:
     """The sums of rows in several classes, with symmetric Gaussian noise of the given size."""
     rng = np.random.default_rng(seed)
-    p = groups[0].shape[1]
     counts = np.array([len(g) for g in groups], dtype=float)
     first = np.stack([g.sum(axis=0) for g in groups])
     second = np.stack([g.T @ g for g in groups])
@@ -96,7 +95,9 @@ def test_shrink_weight() -> None:
 
 
 def test_samples_follow_the_mixture() -> None:
-    truth = Mixture(np.array([0.25, 0.75]), np.array([[5.0, 0.0], [-5.0, 1.0]]), np.array([np.eye(2), [[2, 1], [1, 1]]]))
+    truth = Mixture(
+        np.array([0.25, 0.75]), np.array([[5.0, 0.0], [-5.0, 1.0]]), np.array([np.eye(2), [[2, 1], [1, 1]]])
+    )
     parts = list(truth.sample_batches(40_000, np.random.default_rng(0), rows=9_000))
     C = np.concatenate([c for c, _ in parts])
     codes = np.concatenate([k for _, k in parts])

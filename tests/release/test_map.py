@@ -30,7 +30,9 @@ def test_components_follow_the_formula() -> None:
 
 
 def test_normalised_rows_forget_their_length() -> None:
-    f = PublicMap.identity(8, radius=1.0, normalise=True).project(haar(8, 3, np.random.default_rng(0)), radius=0.9)
+    f = PublicMap.identity(8, radius=1.0, normalise=True).project(
+        haar(8, 3, np.random.default_rng(0)), radius=0.9
+    )
     X = np.random.default_rng(3).uniform(-0.1, 0.1, (20, 8))
     assert np.allclose(f.components(X), f.components(X * 7), atol=1e-4)
     assert np.allclose(f.components(np.zeros((1, 8))), 0)

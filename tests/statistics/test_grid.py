@@ -15,7 +15,9 @@ def squared(Q: np.ndarray) -> list[int]:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 9)), elements=st.floats(-90, 90, width=32)),
+    arrays(
+        np.float64, st.tuples(st.integers(1, 6), st.integers(1, 9)), elements=st.floats(-90, 90, width=32)
+    ),
     st.integers(8, 20),
 )
 def test_no_row_leaves_the_ball(X: np.ndarray, power: int) -> None:

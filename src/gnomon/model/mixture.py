@@ -24,7 +24,7 @@ class Mixture:
 
     @property
     def dimension(self) -> int:
-        return self.means.shape[1]
+        return int(self.means.shape[1])
 
     def scaled(self, scale: npt.NDArray[np.float64]) -> Mixture:
         """The same mixture with every coordinate multiplied by its scale."""
@@ -36,13 +36,17 @@ class Mixture:
         found: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         return found
 
-    def sample_batches(self, n: int, rng: np.random.Generator, rows: int = BATCH) -> Iterator[tuple[Matrix, Codes]]:
+    def sample_batches(
+        self, n: int, rng: np.random.Generator, rows: int = BATCH
+    ) -> Iterator[tuple[Matrix, Codes]]:
         """n rows in batches: components (rows, p) and their classes, in random order."""
         factors = self.factors()
         cumulative = np.cumsum(self.weights) / np.sum(self.weights)
         for start in range(0, n, rows):
             size = min(rows, n - start)
-            codes = np.searchsorted(cumulative, rng.random(size), side="right").clip(max=len(self.weights) - 1)
+            codes = np.searchsorted(cumulative, rng.random(size), side="right").clip(
+                max=len(self.weights) - 1
+            )
             C: Matrix = np.empty((self.dimension, size)).T
             white = rng.standard_normal((self.dimension, size)).T
             for c in np.unique(codes):

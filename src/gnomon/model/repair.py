@@ -42,7 +42,6 @@ class Sums:
             second_noise=law.off_diagonal / unit**2,
         )
 
-
     def without_last(self) -> Sums:
         """The same sums for all coordinates but the last one."""
         return replace(self, first=self.first[:, :-1], second=self.second[:, :-1, :-1])
@@ -54,7 +53,8 @@ def onto_simplex(counts: Vector, total: float) -> Vector:
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
     active = np.nonzero(ordered - excess > 0)[0]
     shift = excess[active[-1]] if len(active) else (counts.sum() - total) / len(counts)
-    return np.maximum(counts - shift, 0.0)
+    found: Vector = np.maximum(counts - shift, 0.0)
+    return found
 
 
 def shrink_weight(energy: float, noise_energy: float) -> float:

@@ -75,7 +75,9 @@ class Account:
     public: list[str] = field(default_factory=list)
     post_processing: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
-    delivered: str | None = None
+    delivered: float | None = (
+        None  # the real epsilon, where a printed calibration does not keep the declared one
+    )
 
     def spendable(self, q: int) -> Spendable:
         """All that is left, in the kind of loss that serves a moment matrix of dimension q best."""
@@ -113,11 +115,16 @@ class Release(BaseEstimator):  # type: ignore[misc]
         `charge` is called with the guarantee after everything public has been checked and before any row is read.
         """
         guarantee = self._guarantee()
+        self._labels_from_y = False
         table = self._open(X, y, progress)
         self._check(table)
         if charge is not None:
             charge(guarantee)
         table, account = self._with_estimated_bounds(table, guarantee)
+        if self._labels_from_y:
+            account.public.append(
+                "the set of class labels, taken from y as the caller declared by passing it"
+            )
         self._release(table, account)
         self.guarantee_ = guarantee
         self.schema_ = table.schema
@@ -146,9 +153,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
                 "set not_private=True (--not-private) if you mean it."
             )
         if not isinstance(delta, (int, float, np.number)) or not 0 <= delta < 1:
-            raise ParameterError(
-                f"The 'delta' parameter of {who} must be in [0, 1). Got {delta!r} instead."
-            )
+            raise ParameterError(f"The 'delta' parameter of {who} must be in [0, 1). Got {delta!r} instead.")
         if self.calibration not in ("sound", "paper"):
             raise ParameterError(
                 f"The 'calibration' parameter of {who} must be 'sound' or 'paper'. Got {self.calibration!r} instead."
@@ -217,6 +222,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
                 GnomonWarning,
                 stacklevel=4,
             )
+            self._labels_from_y = True
             classes = np.unique(labels).tolist()
         return Schema.of_arrays(X.shape[1], self.bounds, classes=list(classes))
 
@@ -232,14 +238,16 @@ class Release(BaseEstimator):  # type: ignore[misc]
             if target is None:
                 raise ParameterError(
                     f"The task is {self.task} but no target is declared; "
-                    "give target=... or role = \"target\" in the schema."
+                    'give target=... or role = "target" in the schema.'
                 )
             raise ParameterError(
                 f"The task is {self.task} but the target {target.name!r} is declared as {target.kind}; "
                 "change its kind in the schema or the task."
             )
         if table.task == "classification" and table.n_classes < 2:
-            raise ParameterError("The target has one class only; declare at least two values for it in the schema.")
+            raise ParameterError(
+                "The target has one class only; declare at least two values for it in the schema."
+            )
         p = self.n_components
         if p == "auto":
             return
@@ -263,9 +271,21 @@ class Release(BaseEstimator):  # type: ignore[misc]
         return estimate_bounds(table, account), account
 
     def _certify(self, table: Table, account: Account) -> Certificate:
-        from gnomon.release.certify import certify
-
-        return certify(self, table, account)
+        bounded = (
+            "declared bounds, categories and missing-value policy of every released column (schema.toml)"
+        )
+        return Certificate.build(
+            method=self.name,
+            guarantee=account.guarantee,
+            events=account.events,
+            table=table.schema.name,
+            rows=table.n,
+            calibration="paper" if self.calibration == "paper" else "sound",
+            public=[f"the number of rows, {table.n}", bounded, *account.public],
+            post_processing=account.post_processing,
+            caveats=account.caveats,
+            delivered=account.delivered,
+        )
 
     def _rng(self) -> np.random.Generator:
         """Seeds the projection and the sampling of the model; never the noise."""
@@ -329,7 +349,9 @@ class ModelRelease(Release):
         """n synthetic rows (default: as many as were read) with the columns and the frame type of the input."""
         wanted = self.n_rows_ if n is None else n
         if not isinstance(wanted, (int, np.integer)) or wanted < 1:
-            raise ParameterError(f"The 'n' parameter of sample must be a positive integer. Got {n!r} instead.")
+            raise ParameterError(
+                f"The 'n' parameter of sample must be a positive integer. Got {n!r} instead."
+            )
         return self._like(pa.concat_tables(self.sample_batches(int(wanted))))
 
     def transform(self, X: Any) -> Any:
@@ -342,4 +364,8 @@ class ModelRelease(Release):
 
 
 def _seed(state: Any) -> int:
-    return int(state) if isinstance(state, (int, np.integer)) else int(np.random.default_rng(state).integers(2**62))
+    return (
+        int(state)
+        if isinstance(state, (int, np.integer))
+        else int(np.random.default_rng(state).integers(2**62))
+    )

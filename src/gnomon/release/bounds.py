@@ -37,7 +37,9 @@ def estimate_bounds(table: Table, account: Account) -> Table:
     found: list[tuple[float, float]] = []
     for loss in (coarse, fine):
         counts = _noisy_counts(table, account, names, edges, loss)
-        found = [_interval(e, c, _threshold(loss, len(names), len(e))) for e, c in zip(edges, counts, strict=True)]
+        found = [
+            _interval(e, c, _threshold(loss, len(names), len(e))) for e, c in zip(edges, counts, strict=True)
+        ]
         edges = [np.linspace(low, high, FINE_BINS + 1) for low, high in found]
     bounds = {}
     for name, (low, high) in zip(names, found, strict=True):

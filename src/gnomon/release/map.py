@@ -162,17 +162,23 @@ class PublicMap:
             W = held["projection"].astype(np.float64)
             normalise, radius, length = (float(held[name]) for name in ("normalise", "radius", "length"))
         except (KeyError, TypeError, ValueError) as problem:
-            raise DataError("The map of this release lacks a part; ask its publisher for a whole copy.") from problem
+            raise DataError(
+                "The map of this release lacks a part; ask its publisher for a whole copy."
+            ) from problem
         m, p = flat["centre"].size, flat["offset"].size
         shapes = [a.shape for a in flat.values()] + [W.shape]
         mean_shape = (m,) if flat["mean"].size else (0,)
         fits = shapes[:4] == [(m,), (m,), (p,), mean_shape] and (W.shape == (m, p) or (not W.size and m == p))
         finite = all(np.isfinite(a).all() for a in [*flat.values(), W, np.array([radius, length])])
         if not (fits and finite and m and p and radius > 0 and (flat["weight"] != 0).all()):
-            raise DataError("The map of this release does not fit together; ask its publisher for a whole copy.")
+            raise DataError(
+                "The map of this release does not fit together; ask its publisher for a whole copy."
+            )
         mean = flat["mean"] if flat["mean"].size else None
         projection = W if W.size else None
-        return cls(flat["centre"], flat["weight"], bool(normalise), projection, flat["offset"], radius, length, mean)
+        return cls(
+            flat["centre"], flat["weight"], bool(normalise), projection, flat["offset"], radius, length, mean
+        )
 
 
 def save_map(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -190,7 +196,9 @@ def load_map(path: Path) -> dict[str, npt.NDArray[Any]]:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as problem:
-        raise DataError(f"The map {path.name} cannot be read; ask its publisher for a whole copy.") from problem
+        raise DataError(
+            f"The map {path.name} cannot be read; ask its publisher for a whole copy."
+        ) from problem
 
 
 def projected_length(p: int, m: int, tail: float = 2.0) -> float:

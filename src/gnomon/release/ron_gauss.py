@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.errors import GnomonWarning
-from gnomon.model.repair import Sums, mixture_of
+from gnomon.errors import GnomonWarning, ParameterError
+from gnomon.model.repair import Sums, mixture_of, shrink_weight
 from gnomon.privacy.guarantee import Adjacency, GaussianDP, PureDP, Spendable
 from gnomon.privacy.mechanism import moment_error, release_moments
 from gnomon.projection.orthonormal import haar
@@ -26,7 +26,10 @@ from gnomon.table.schema import Schema
 LAMBDA = GRID // 2  # the constant coordinate of a row: counts and means come with the second moments
 BESIDE = GRID // 2  # the integer weight of a coordinate beside the row: a regression target, a row's length
 LOOK, MODEL = 0.1, 0.9  # shares of the budget: where the rows lie, and the model
-VISIBLE = {PureDP: 0.7, GaussianDP: 4.0}  # how far the noise may drown one direction before repair stops to help
+VISIBLE = {
+    PureDP: 0.7,
+    GaussianDP: 4.0,
+}  # how far the noise may drown one direction before repair stops to help
 
 
 class RonGauss(ModelRelease):
@@ -85,6 +88,13 @@ class RonGauss(ModelRelease):
         self.random_state = random_state
         self.not_private = not_private
 
+    def _check(self, table: Table) -> None:
+        super()._check(table)
+        if self.rows not in ("normalise", "clip"):
+            raise ParameterError(
+                f"The 'rows' parameter of RonGauss must be 'normalise' or 'clip'. Got {self.rows!r} instead."
+            )
+
     def _release(self, table: Table, account: Account) -> None:
         if self.calibration == "paper":
             from gnomon.release.ron_gauss_paper import ron_gauss_as_printed
@@ -121,7 +131,9 @@ class RonGauss(ModelRelease):
         return int(p), account.spendable(int(p) + extra)
 
 
-def auto_dimension(m: int, n: int, classes: int, spendable: Callable[[int], Spendable], extra: int = 1) -> int:
+def auto_dimension(
+    m: int, n: int, classes: int, spendable: Callable[[int], Spendable], extra: int = 1
+) -> int:
     """The largest p whose noise leaves the projected rows visible; public numbers only, so it is free.
 
     Rows in the unit ball spread about 1/2 of variance over p directions; the noise of a class's second moment
@@ -173,7 +185,8 @@ def look(table: Table, account: Account, start: PublicMap, loss: Spendable) -> t
 def row_lengths(X: Matrix) -> npt.NDArray[np.float64]:
     """The length of each encoded row, relative to the longest possible one."""
     cells = np.rint(X * 2.0**20)
-    return np.sqrt(np.einsum("ij,ij->i", cells, cells) / X.shape[1]) / 2.0**20
+    lengths: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", cells, cells) / X.shape[1]) / 2.0**20
+    return lengths
 
 
 def class_sums(table: Table, account: Account, chart: PublicMap, loss: Spendable) -> Sums:
@@ -181,8 +194,8 @@ def class_sums(table: Table, account: Account, chart: PublicMap, loss: Spendable
     regression = table.task == "regression"
 
     def moments(rows: Rows) -> Moments:
-        Q = chart.integers(rows.X, LAMBDA, rows.y if regression else None, BESIDE)
-        return Moments.of_batch(Q, rows.y if table.task == "classification" else None, table.n_classes)
+        Q = chart.integers(rows.X, LAMBDA, rows.numbers if regression else None, BESIDE)
+        return Moments.of_batch(Q, rows.codes if table.task == "classification" else None, table.n_classes)
 
     width = chart.n_components + (2 if regression else 1)
     noisy = account.record(
@@ -197,13 +210,11 @@ def class_sums(table: Table, account: Account, chart: PublicMap, loss: Spendable
     return Sums.of_moments(noisy.value, noisy.noise, unit=chart.unit, lam=LAMBDA)
 
 
-def zoom(sums: Sums, n: int) -> tuple[np.ndarray, float]:
+def zoom(sums: Sums, n: int) -> tuple[npt.NDArray[np.float64], float]:
     """Centre and radius, in units of the first ball, of a ball that holds nearly all rows; no zoom where noise rules."""
     p = sums.first.shape[1]
     centre = sums.first[0] / n
-    noise = p * (sums.first_noise / n) ** 2
-    size = float(centre @ centre)
-    centre = centre * max(0.0, 1 - noise / size)
+    centre = centre * shrink_weight(float(centre @ centre), p * (sums.first_noise / n) ** 2)
     trace = float(np.trace(sums.second[0])) / n - float(centre @ centre)
     doubt = math.sqrt(2 * p) * sums.second_noise / n
     spread = max(trace, 0.0) + 2 * doubt

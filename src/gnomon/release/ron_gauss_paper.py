@@ -18,6 +18,7 @@ from gnomon.model.mixture import Mixture
 from gnomon.privacy import printed
 from gnomon.privacy.guarantee import Adjacency, PureDP
 from gnomon.privacy.mechanism import release_vector
+from gnomon.privacy.rounding import fraction
 from gnomon.privacy.sensitivity import Norm, Sensitivity
 from gnomon.projection.orthonormal import dfm_dimension, haar
 from gnomon.release.base import Account, Table
@@ -36,7 +37,9 @@ def ron_gauss_as_printed(
 ) -> tuple[PublicMap, Mixture]:
     """Algorithms 3 (no target), 4 (number) and 5 (classes)."""
     if not isinstance(account.guarantee, PureDP):
-        raise ParameterError("RON-Gauss as printed is pure epsilon-DP; leave delta at 0 with calibration='paper'.")
+        raise ParameterError(
+            "RON-Gauss as printed is pure epsilon-DP; leave delta at 0 with calibration='paper'."
+        )
     p = dfm_dimension(table.m) if n_components == "auto" else int(n_components)
     mean_loss, covariance_loss = account.guarantee.split(MEAN, COVARIANCE)
     start = PublicMap.identity(table.m, radius=1.0, normalise=True)
@@ -53,9 +56,16 @@ def unsupervised(
     mean = private_means(table, account, start, mean_loss, lambda rows: np.zeros(len(rows.X), np.int64))[0]
     chart = replace(start, mean=mean).project(W, radius=1.0)
     noisy = private_covariance(
-        table, account, 2 * math.sqrt(p), covariance_loss, lambda rows: Moments.of_batch(chart.integers(rows.X, 0)[:, :-1]), p
+        table,
+        account,
+        2 * math.sqrt(p),
+        covariance_loss,
+        lambda rows: Moments.of_batch(chart.integers(rows.X, 0)[:, :-1]),
+        p,
     )
-    account.caveats += printed.ron_gauss_caveats(p, epsilon_mean=mean_loss.epsilon, epsilon=covariance_loss.epsilon)
+    account.caveats += printed.ron_gauss_caveats(
+        p, epsilon_mean=mean_loss.epsilon, epsilon=covariance_loss.epsilon
+    )
     return chart, gaussians(noisy / (table.n * chart.unit**2), np.ones(1))
 
 
@@ -68,7 +78,7 @@ def supervised(
     chart = replace(start, mean=mean).project(W, radius=1.0)
 
     def moments(rows: Rows) -> Moments:
-        return Moments.of_batch(chart.integers(rows.X, 0, rows.y, GRID)[:, :-1])
+        return Moments.of_batch(chart.integers(rows.X, 0, rows.numbers, GRID)[:, :-1])
 
     scale = 2 * math.sqrt(p) + 4 * a * math.sqrt(p) + a * a
     noisy = private_covariance(table, account, scale, covariance_loss, moments, p + 1)
@@ -85,21 +95,18 @@ def mixture(
     """Algorithm 5: Algorithm 3 within every class, around the projected class mean; n_c is taken as public."""
     p, classes = W.shape[1], table.n_classes
 
-    def code(rows: Rows) -> Whole:
-        return np.asarray(rows.y, dtype=np.int64)
-
     counts = table.sum(
-        lambda rows: np.bincount(code(rows), minlength=classes), np.zeros(classes, np.int64), stage="counting"
+        lambda rows: np.bincount(rows.codes, minlength=classes), np.zeros(classes, np.int64), stage="counting"
     )
-    means = private_means(table, account, start, mean_loss, code, counts)
+    means = private_means(table, account, start, mean_loss, lambda rows: rows.codes, counts)
     charts = [replace(start, mean=mean).project(W, radius=1.0) for mean in means]
 
     def moments(rows: Rows) -> Moments:
         Q: Matrix = np.zeros((len(rows.X), p))
         for c, chart in enumerate(charts):
-            mine = code(rows) == c
+            mine = rows.codes == c
             Q[mine] = chart.integers(rows.X[mine], 0)[:, :-1]
-        return Moments.of_batch(Q, code(rows), classes)
+        return Moments.of_batch(Q, rows.codes, classes)
 
     noisy = private_covariance(table, account, 2 * math.sqrt(p), covariance_loss, moments, p, classes)
     account.caveats += printed.ron_gauss_caveats(
@@ -126,9 +133,11 @@ def private_means(
         Q = start.integers(rows.X, 0)[:, :-1]
         return np.stack([Q[code(rows) == c].sum(axis=0) for c in range(len(sizes))]).astype(np.int64)
 
-    claimed = Sensitivity(Norm.L1, GRID * 2 * math.sqrt(m), adjacency=Adjacency.REPLACE_ONE)
+    claimed = Sensitivity(Norm.L1, fraction(GRID * 2 * math.sqrt(m)), adjacency=Adjacency.REPLACE_ONE)
     total = table.sum(sums, np.zeros((len(sizes), m), np.int64), stage="averaging the rows")
-    noisy = account.record(release_vector(total.ravel(), claimed, loss, statistic="mean of the normalised rows"))
+    noisy = account.record(
+        release_vector(total.ravel(), claimed, loss, statistic="mean of the normalised rows")
+    )
     found: Matrix = noisy.value.reshape(total.shape) / (np.maximum(sizes, 1)[:, None] * start.unit)
     return found
 
@@ -144,7 +153,7 @@ def private_covariance(
 ) -> Matrix:
     """The sum of outer products plus independent Laplace noise on every entry, at the printed sensitivity `scale`."""
     total = table.sum(moments, Moments.zero(width, classes), stage="summing the moments").matrix
-    claimed = Sensitivity(Norm.L1, GRID**2 * scale, adjacency=Adjacency.REPLACE_ONE)
+    claimed = Sensitivity(Norm.L1, fraction(GRID**2 * scale), adjacency=Adjacency.REPLACE_ONE)
     noisy = account.record(release_vector(total.ravel(), claimed, loss, statistic="covariance, as printed"))
     found: Matrix = noisy.value.reshape(total.shape).astype(np.float64)
     return found

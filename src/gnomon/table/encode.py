@@ -27,6 +27,16 @@ class Rows(NamedTuple):
     X: Floats
     y: Target | None
 
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """The target as codes of classes."""
+        return np.asarray(self.y, dtype=np.int64)
+
+    @property
+    def numbers(self) -> Floats:
+        """The target as numbers in [-1, 1]."""
+        return np.asarray(self.y, dtype=np.float64)
+
 
 class Group(NamedTuple):
     """The columns X[:, place] that one released feature fills, the last of them its indicator, if any."""

@@ -1,0 +1,135 @@
+"""Moments of a wide Parquet table against a bare loop, and a whole RON-Gauss release against its plain parts.
+
+    python benchmarks/moments.py --rows 5000000 --columns 100
+
+Prints ratios of wall times measured in this one run, and peak memory at two sizes; absolute times are noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def make_table(path: Path, rows: int, columns: int) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(columns)]
+    mix = rng.standard_normal((columns, columns)).astype(np.float32) / columns**0.5
+    with pq.ParquetWriter(path, pa.schema([(n, pa.float32()) for n in names])) as writer:
+        for start in range(0, rows, 131_072):
+            size = min(131_072, rows - start)
+            X = np.asfortranarray(rng.standard_normal((size, columns), dtype=np.float32) @ mix)
+            writer.write_table(pa.table({n: X[:, j] for j, n in enumerate(names)}))
+
+
+def bare_moments(path: Path) -> np.ndarray:
+    total: np.ndarray | float = 0.0
+    for batch in pq.ParquetFile(path).iter_batches(65_536):
+        X = np.stack([column.to_numpy() for column in batch.columns], axis=0).astype(np.float64).T
+        total = total + X.T @ X
+    assert isinstance(total, np.ndarray)
+    return total
+
+
+def plain_release(path: Path, out: Path, rows: int) -> None:
+    """Reading, plain moments, numpy's multivariate normal, writing."""
+    S = bare_moments(path)
+    n = pq.ParquetFile(path).metadata.num_rows
+    X = np.random.default_rng(0).multivariate_normal(np.zeros(len(S)), S / n, size=rows, method="cholesky")
+    table = pa.table({f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(X.shape[1])})
+    pq.write_table(table, out, compression="zstd", compression_level=1)
+
+
+def our_moments(path: Path, columns: int) -> None:
+    from gnomon.engine.local import fold
+    from gnomon.release.map import PublicMap
+    from gnomon.statistics.moments import Moments
+    from gnomon.table.encode import Encoder
+    from gnomon.table.source import open_source
+
+    schema = make_schema(columns)
+    encoder, chart = Encoder(schema), PublicMap.identity(columns, radius=columns**0.5)
+    fold(
+        open_source(path, schema=schema),
+        encoder.columns,
+        lambda batch: Moments.of_batch(chart.integers(encoder.encode(batch).X, 2**15)),
+        Moments.zero(columns + 1),
+        stage="moments",
+    )
+
+
+def our_release(path: Path, out: Path, rows: int, columns: int) -> None:
+    from gnomon.privacy.ledger import Ledger
+    from gnomon.publish import publish
+    from gnomon.release.ron_gauss import RonGauss
+
+    method = RonGauss(1.0, 1e-6, schema=make_schema(columns))
+    publish(path, method, out, ledger=Ledger(out.parent / "ledger.sqlite"), rows=rows)
+
+
+def make_schema(columns: int):  # type: ignore[no-untyped-def]
+    from gnomon.table.schema import Schema
+
+    return Schema.of_arrays(columns, (-6.0, 6.0))
+
+
+def timed(f: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    f()
+    return time.perf_counter() - start
+
+
+def peak_of(action: str, path: Path, columns: int) -> float:
+    """Peak resident memory in GB of our moments in a process of its own."""
+    code = f"import sys; sys.argv=['x']; sys.path.insert(0, {str(Path(__file__).parent)!r}); import moments as b; "
+    code += f"from pathlib import Path; b.{action}(Path({str(path)!r}), {columns}); b.print_peak()"
+    return float(
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    )
+
+
+def print_peak() -> None:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--synthetic", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        big, small = Path(folder) / "big.parquet", Path(folder) / "small.parquet"
+        make_table(big, args.rows, args.columns)
+        make_table(small, args.rows // 5, args.columns)
+        bare = min(timed(lambda: bare_moments(big)) for _ in range(args.repeats))
+        ours = min(timed(lambda: our_moments(big, args.columns)) for _ in range(args.repeats))
+        print(f"moments, {args.rows} x {args.columns}: {ours / bare:.2f} times the bare loop (target 1.5)")
+        for name, path in (("a fifth of the rows", small), ("all rows", big)):
+            print(
+                f"peak memory of our moments, {name}: {peak_of('our_moments', path, args.columns):.2f} GB (target 1.5)"
+            )
+        plain = timed(lambda: plain_release(big, Path(folder) / "plain.parquet", args.synthetic))
+        release = timed(lambda: our_release(big, Path(folder) / "release", args.synthetic, args.columns))
+        print(
+            f"whole release, {args.synthetic} rows out: {release / plain:.2f} times its plain parts (target 2.5)"
+        )
+        print(f"(processors: {os.cpu_count()}, bare loop {bare:.1f} s, plain release {plain:.1f} s)")
+
+
+if __name__ == "__main__":
+    main()
