@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from gnomon.engine.local import fold
 from gnomon.privacy.accounting import spendable
-from gnomon.privacy.guarantee import Adjacency, PureDP, Spendable
+from gnomon.privacy.guarantee import Adjacency, GaussianDP, PureDP, Spendable
 from gnomon.privacy.mechanism import release_vector
 from gnomon.privacy.sensitivity import Norm, histogram
 from gnomon.table.encode import Encoder
@@ -33,14 +33,11 @@ def estimate_bounds(table: Table, account: Account) -> Table:
     names = [column.name for column in table.schema.estimated]
     paying, left = spendable(account.guarantee).split(SHARE, 1 - SHARE)
     coarse, fine = paying.split(0.5, 0.5)
-    edges = [COARSE] * len(names)
-    found: list[tuple[float, float]] = []
-    for loss in (coarse, fine):
-        counts = _noisy_counts(table, account, names, edges, loss)
-        found = [
-            _interval(e, c, _threshold(loss, len(names), len(e))) for e, c in zip(edges, counts, strict=True)
-        ]
-        edges = [np.linspace(low, high, FINE_BINS + 1) for low, high in found]
+    counts, _ = _noisy_counts(table, account, names, [COARSE] * len(names), coarse)
+    surely = _threshold(coarse, len(names))
+    edges = [np.linspace(*_full_bins(COARSE, c, surely), FINE_BINS + 1) for c in counts]
+    counts, noise = _noisy_counts(table, account, names, edges, fine)
+    found = [_without_empty_ends(e, c, noise) for e, c in zip(edges, counts, strict=True)]
     bounds = {}
     for name, (low, high) in zip(names, found, strict=True):
         bounds[name] = (math.floor(low), math.ceil(high)) if table.schema[name].integer else (low, high)
@@ -52,7 +49,8 @@ def estimate_bounds(table: Table, account: Account) -> Table:
 
 def _noisy_counts(
     table: Table, account: Account, names: list[str], edges: list[Edges], loss: Spendable
-) -> list[npt.NDArray[np.int64]]:
+) -> tuple[list[npt.NDArray[np.int64]], float]:
+    """The noisy histograms of the columns, and the standard deviation of a count's noise."""
     bins = [len(e) - 1 for e in edges]
 
     def counts(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
@@ -75,7 +73,7 @@ def _noisy_counts(
             statistic=f"histograms of {', '.join(map(repr, names))} to estimate their bounds",
         )
     )
-    return np.split(noisy.value, np.cumsum(bins)[:-1])
+    return np.split(noisy.value, np.cumsum(bins)[:-1]), noisy.noise.diagonal
 
 
 def _histogram(column: pa.Array, edges: Edges) -> npt.NDArray[np.int64]:
@@ -86,20 +84,33 @@ def _histogram(column: pa.Array, edges: Edges) -> npt.NDArray[np.int64]:
     return np.bincount(place, minlength=len(edges) - 1).astype(np.int64)
 
 
-def _threshold(loss: Spendable, columns: int, bins: int) -> float:
-    """Above this, a bin is hardly ever empty: a noise this large has probability 0.05 over all bins together."""
-    chance = math.log(2 * columns * bins / 0.05)
+def _threshold(loss: Spendable, columns: int) -> float:
+    """Above this, a coarse bin is hardly ever empty: over all bins together, noise reaches it once in 20 releases."""
+    chance = math.log(2 * columns * len(COARSE) / 0.05)
     if isinstance(loss, PureDP):
         return 2 * columns / loss.epsilon * chance
-    mu = loss.mu if hasattr(loss, "mu") else math.sqrt(2 * loss.rho)
+    mu = loss.mu if isinstance(loss, GaussianDP) else math.sqrt(2 * loss.rho)
     return math.sqrt(2 * columns) / mu * math.sqrt(2 * chance)
 
 
-def _interval(edges: Edges, counts: npt.NDArray[np.int64], threshold: float) -> tuple[float, float]:
-    """The edges around all bins that hold rows for sure (or around the fullest bin, when none does)."""
-    full = np.nonzero(counts > threshold)[0]
+def _full_bins(edges: Edges, counts: npt.NDArray[np.int64], surely: float) -> tuple[float, float]:
+    """The finite edges around all bins that surely hold rows (or around the fullest bin, when none does)."""
+    full = np.nonzero(counts > surely)[0]
     if not len(full):
         full = np.array([int(np.argmax(counts))])
-    finite = np.nan_to_num(edges, posinf=2.0 ** POWERS[-1] * 2, neginf=-(2.0 ** POWERS[-1]) * 2)
-    low, high = float(finite[full[0]]), float(finite[full[-1] + 1])
-    return low, high
+    outermost = 2.0 ** (POWERS[-1] + 1)
+    low, high = np.clip(edges[[full[0], full[-1] + 1]], -outermost, outermost)
+    return float(low), float(high)
+
+
+def _without_empty_ends(edges: Edges, counts: npt.NDArray[np.int64], noise: float) -> tuple[float, float]:
+    """Cut bins off either end for as long as all that was cut is within the noise of nothing."""
+
+    def empty(ordered: npt.NDArray[np.int64]) -> int:
+        allowed = 3 * noise * np.sqrt(np.arange(1, len(ordered) + 1))
+        return int(np.argmax(np.append(np.cumsum(ordered) > allowed, True)))
+
+    left, right = empty(counts), empty(counts[::-1])
+    if left + right >= len(counts):
+        return float(edges[0]), float(edges[-1])
+    return float(edges[left]), float(edges[len(counts) - right])

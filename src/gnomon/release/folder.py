@@ -141,7 +141,9 @@ def open_release(path: Path) -> Opened:
             raise DataError(
                 f"The release folder {str(path)!r} lacks {name}; ask its publisher for a whole copy."
             )
-    certificate = Certificate.from_yaml((path / "certificate.yaml").read_text(encoding="utf-8"))
+    certificate = Certificate.from_yaml(
+        (path / "certificate.yaml").read_text(encoding="utf-8", errors="replace")
+    )
     schema = Schema.load(path / "schema.toml")
     return Opened(path, certificate, schema, PublicMap.of_arrays(load_map(path / "map.npz")))
 
