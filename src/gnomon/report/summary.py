@@ -119,8 +119,10 @@ def _number_facts(column: Column, values: npt.NDArray[np.float64]) -> tuple[tupl
 
 def _microseconds(cells: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     if pa.types.is_date(cells.type):
-        return cells.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.float64) * _DAY
-    return cells.cast(pa.timestamp("us", tz=cells.type.tz)).cast(pa.int64()).to_numpy().astype(np.float64)
+        steps, size = cells.cast(pa.date32()).cast(pa.int32()), float(_DAY)
+    else:
+        steps, size = cells.cast(pa.timestamp("us", tz=cells.type.tz)).cast(pa.int64()), 1.0
+    return np.asarray(steps.to_numpy(), dtype=np.float64) * size
 
 
 def _since_epoch(moment: Any) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from gnomon.privacy.certificate import Certificate
 from gnomon.privacy.guarantee import Guarantee, Unit
 from gnomon.report.summary import tidy
 from gnomon.table.schema import Schema
@@ -94,9 +95,57 @@ USAGE = (
 )
 
 
-def example(schema: Schema) -> str:
+def warnings(certificate: Certificate) -> list[tuple[str, str]]:
+    """What a reader must know before anything else: a promise that does not hold, and the method's
+    caveats.
+    """
+    found = []
+    if not certificate.holds:
+        found.append(("Do not publish this.", certificate.statement))
+    found += [("Caveat.", caveat) for caveat in certificate.caveats]
+    return found
+
+
+def released(certificate: Certificate) -> str:
+    """What kind of rows these are, by what was done to the private ones."""
+    from gnomon.release import METHODS
+    from gnomon.release.base import ModelRelease
+
+    method = METHODS.get(certificate.method)
+    if method is not None and issubclass(method, ModelRelease):
+        return (
+            "A table of synthetic rows. Sums over the private rows met noise, a model was fitted to the "
+            "noisy sums, and these "
+            "rows were drawn from the model: no row is a person, and any number of rows could be drawn."
+        )
+    return (
+        "A table with one row for each private row, in which every row met noise on its own: a row is a "
+        "heavily blurred "
+        "image of a record, of use in the crowd and not alone."
+    )
+
+
+def colophon(certificate: Certificate) -> str:
+    """Versions and the fingerprints of the released files."""
+    made = " · ".join(f"{name} {number}" for name, number in certificate.versions.items())
+    prints = " · ".join(f"{name} {digest}" for name, digest in certificate.files.items())
+    return f"Made with {made}." + (f" SHA-256: {prints}." if prints else "")
+
+
+def data_file(certificate: Certificate) -> str:
+    """The name of the released table."""
+    return next((name for name in DATA if name in certificate.files), DATA[0])
+
+
+def files(certificate: Certificate) -> list[tuple[str, str]]:
+    """The files of the folder and what each is for."""
+    return [(data_file(certificate), "the released rows, one table with the columns below"), *FILES]
+
+
+def example(certificate: Certificate, schema: Schema) -> str:
     """A few lines that work in the release folder."""
-    lines = ["import pandas as pd", "", 'table = pd.read_parquet("data.parquet")']
+    name = data_file(certificate)
+    lines = ["import pandas as pd", "", f'table = pd.read_{name.removeprefix("data.")}("{name}")']
     if schema.target is not None:
         name = repr(schema.target.name)
         lines += [f"y = table[{name}]", f"X = pd.get_dummies(table.drop(columns={name}))"]

@@ -1,0 +1,109 @@
+"""The public page of a release, made from the release alone: nothing here has seen the private rows."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from gnomon.report import draw, words
+from gnomon.report.summary import ColumnSummary, summarise, tidy
+from gnomon.table.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from gnomon.privacy.certificate import Certificate, Mechanism
+
+DRAWN = 60  # columns with a picture; a page of thousands would help nobody
+
+
+def public_page(certificate: Certificate, schema: Schema, table: pa.Table) -> str:
+    """A self-contained HTML page (no scripts, nothing from elsewhere); `table` holds the first released
+    rows.
+    """
+    pages = Environment(
+        loader=PackageLoader("gnomon", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=False,
+    )
+    return pages.get_template("page.html").render(
+        **_promise(certificate),
+        **_contents(certificate, schema, table),
+        mark=draw.sundial(),
+        histogram=draw.histogram,
+        bar=draw.bar,
+        percent=words.percent,
+        files=words.files(certificate),
+        limits=words.LIMITS,
+    )
+
+
+def _promise(certificate: Certificate) -> dict[str, Any]:
+    """The guarantee, in numbers, in words and as a picture; warnings first where it does not hold."""
+    guarantee = certificate.guarantee
+    infinite = math.isinf(guarantee.epsilon)
+    holds = certificate.private and not infinite
+    guess = words.best_guess(guarantee.epsilon, guarantee.delta)
+    return {
+        "warnings": [{"title": title, "text": text} for title, text in words.warnings(certificate)],
+        "epsilon": "∞" if infinite else tidy(guarantee.epsilon),
+        "delta": words.delta_words(guarantee.delta),
+        "protects": words.protects(guarantee),
+        "against": "anyone who reads this release, whatever else they know",
+        "method": certificate.method,
+        "statement": certificate.statement,
+        "guess": words.percent_up(guess) if holds else "",
+        "guess_picture": draw.chance(guess),
+    }
+
+
+def _contents(certificate: Certificate, schema: Schema, table: pa.Table) -> dict[str, Any]:
+    """What was released: columns, noise, public knowledge."""
+    released = schema.released
+    rows = certificate.released_rows or table.num_rows
+    columns: list[ColumnSummary] = [summarise(column, table.column(column.name)) for column in _drawn(schema)]
+    undrawn = [column.name for column in released if column.name not in {c.name for c in columns}]
+    return {
+        "title": schema.name,
+        "lead": f"{rows:,} rows × {words.columns_words(len(released))}, released by {certificate.method}.",
+        "released": words.released(certificate),
+        "public": certificate.public,
+        "noise_heads": (
+            "Statistic",
+            "Mechanism",
+            "One record can move it by",
+            "Noise scale",
+            "Ratio",
+            "Cost",
+        ),
+        "noise": [_noise(event) for event in certificate.events],
+        "post_processing": certificate.post_processing,
+        "drawn_from": words.drawn_from(table.num_rows, rows),
+        "columns": columns,
+        "undrawn": words.undrawn(undrawn),
+        "usage": words.USAGE,
+        "example": words.example(certificate, schema),
+        "colophon": words.colophon(certificate),
+    }
+
+
+def _drawn(schema: Schema) -> list[Column]:
+    """The target first, then the features in their order, as many as a page can hold."""
+    target = [] if schema.target is None else [schema.target]
+    return [*target, *schema.features][:DRAWN]
+
+
+def _noise(event: Mechanism) -> tuple[str, ...]:
+    """One use of the rows: statistic, mechanism, sensitivity with its norm, scale, their ratio, cost."""
+    cost = ", ".join(words.loss_words(kind, amount) for kind, amount in event.loss.items())
+    moves, scale = event.sensitivity, event.scale
+    return (
+        event.statistic,
+        event.mechanism,
+        f"{moves:.3g} ({event.norm})",
+        f"{scale:.3g}",
+        f"{scale / moves:.3g}",
+        cost,
+    )
