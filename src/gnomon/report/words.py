@@ -12,11 +12,8 @@ from gnomon.privacy.guarantee import Guarantee, Unit
 from gnomon.report.summary import tidy
 from gnomon.table.schema import Schema
 
+DATA = ("data.parquet", "data.csv")
 FILES = (
-    (
-        "data.parquet",
-        "the released rows, one table with the columns below (data.csv where CSV was asked for)",
-    ),
     (
         "certificate.yaml",
         "the guarantee with every mechanism, sensitivity and scale, for people and programs",
