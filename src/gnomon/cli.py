@@ -1,0 +1,119 @@
+"""The command line: parse, one library call, print. Refusals are one line on stderr and an exit code.
+
+0 done, 1 a claim did not hold, 2 bad input, 3 budget refused, 70 a bug in gnomon, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from gnomon.commands import budget, check, init, plan, release, transform
+from gnomon.commands.options import prose
+from gnomon.commands.terminal import complain
+from gnomon.errors import GnomonError, GnomonWarning
+
+BUG = 70
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="gnomon",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help=(
+        "Publish the shadow of a table instead of the table: a differentially private release that "
+        "ordinary tools can use as if it were the data."
+    ),
+    epilog=(
+        "A first release: [bold]gnomon init[/] drafts a schema, you complete it from public knowledge, "
+        "[bold]gnomon check[/] compares the table with it, [bold]gnomon plan[/] shows what a budget buys, "
+        "[bold]gnomon release[/] spends it."
+    ),
+)
+for module in (init, check, plan, release, transform):
+    app.command(module.NAME, help=prose(module.run.__doc__))(module.run)
+app.add_typer(budget.app, name="budget")
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+) -> None:
+    if version:
+        from gnomon import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code and raises nothing."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with _warnings_as_lines():
+            code = app(args=arguments, prog_name="gnomon", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except GnomonError as refusal:
+        complain(str(refusal))
+        return refusal.exit_code
+    except KeyboardInterrupt:
+        complain("interrupted.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader of a pipe (head, less) left: nothing is wrong, and nobody is there to be told
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as problem:
+        return _usage_or_bug(problem)
+
+
+def _usage_or_bug(problem: Exception) -> int:
+    if hasattr(problem, "format_message"):  # typer's usage errors; their base class has no public name
+        return _usage(problem)
+    if os.environ.get("GNOMON_DEBUG"):
+        raise problem
+    # the text of an unforeseen exception may quote a cell of the private table, so only its kind is shown
+    complain(
+        f"unexpected {type(problem).__name__}; this is a bug, and GNOMON_DEBUG=1 before the command shows "
+        "where "
+        "(keep that output to yourself, it may quote the data)."
+    )
+    return BUG
+
+
+def _usage(problem: Any) -> int:
+    where = getattr(problem.ctx, "command_path", "gnomon") if problem.ctx else "gnomon"
+    message = " ".join(problem.format_message().split()).rstrip(".")
+    if not message:  # a bare `gnomon` has printed its help
+        return 2
+    complain(f"{message}; see '{where} --help'.")
+    return 2
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Warnings of gnomon become lines on stderr; those of other libraries might quote data and stay
+    silent.
+    """
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        complain(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", GnomonWarning)
+        warnings.showwarning = show
+        yield
+
+
+def entry() -> None:
+    """The `gnomon` program."""
+    sys.exit(main())

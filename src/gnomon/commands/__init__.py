@@ -1,0 +1,1 @@
+"""One short file per command: parse, one library call, print."""

@@ -1,0 +1,40 @@
+"""A file that appears whole or not at all, and never over another one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gnomon.errors import OutputError
+
+
+@contextmanager
+def new_file(out: Path) -> Iterator[Path]:
+    """A path beside `out` to write to; it becomes `out` when all went well, and disappears otherwise."""
+    if out.exists() or out.is_symlink():
+        raise OutputError(f"The file {str(out)!r} exists; choose another name or remove it first.")
+    parent = out.absolute().parent
+    if not parent.is_dir():
+        raise OutputError(f"The folder {str(parent)!r} does not exist; create it first.")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{out.name}-", suffix=".partial", dir=parent)
+    except OSError as problem:
+        raise OutputError(f"The folder {str(parent)!r} is not writable ({problem.strerror}).") from None
+    beside = Path(name)
+    try:
+        os.close(handle)
+        yield beside
+        with beside.open("rb") as written:
+            os.fsync(written.fileno())
+        beside.chmod(0o644)
+        beside.rename(out)
+    except OSError as problem:
+        raise OutputError(
+            f"The file {str(out)!r} could not be written ({problem.strerror or type(problem).__name__}); "
+            "nothing was left there."
+        ) from None
+    finally:
+        beside.unlink(missing_ok=True)

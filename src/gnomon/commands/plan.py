@@ -1,0 +1,73 @@
+"""gnomon plan: what a budget buys, before it is spent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gnomon.commands.options import Delta, Epsilon, SchemaFile, Target
+from gnomon.commands.terminal import console, say
+
+if TYPE_CHECKING:
+    from gnomon.plan import MethodPlan
+
+NAME = "plan"
+
+
+def run(
+    schema: SchemaFile,
+    rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", help="How many rows the table has.")],
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    target: Target = None,
+) -> None:
+    """Show what a budget buys, per method. Reads no data and charges nothing.
+
+    Spreads are standard deviations of the data themselves: noise of 0.1 spreads is a tenth of what people
+    differ by anyway. Plan as often as you like, with several epsilons, before you release once.
+
+    [bold]Example[/]: gnomon plan --schema schema.toml --rows 5000 --epsilon 1 --delta 1e-6
+    """
+    from gnomon.plan import plan
+    from gnomon.privacy.guarantee import declared
+    from gnomon.table.schema import Schema
+
+    loaded = Schema.load(schema)
+    plans = plan(loaded, rows, declared(epsilon, delta), target)
+    shown = "pure" if delta == 0 else f"delta = {delta:g}"
+    say(
+        f"{rows:,} rows, epsilon = {epsilon:g} ({shown}), {len(loaded.released)} released columns. No data "
+        "were read."
+    )
+    _print(plans)
+    say()
+    for planned in plans:
+        say(f"{planned.method}: {planned.advice}")
+    if plans:
+        say(f"--method auto would use {plans[0].method}.")
+
+
+def _print(plans: list[MethodPlan]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for head, side in [
+        ("method", "left"),
+        ("dimension", "right"),
+        ("statistic", "left"),
+        ("noise (sd)", "left"),
+    ]:
+        table.add_column(head, justify="right" if side == "right" else "left")
+    table.add_column("mechanism")
+    table.add_column("expected error", justify="right")
+    for planned in plans:
+        for i, noise in enumerate(planned.noise):
+            first = (planned.method, str(planned.n_components)) if i == 0 else ("", "")
+            error = _percent(planned.error) if i == 0 else ""
+            table.add_row(*first, noise.statistic, f"{noise.std:.3g} {noise.unit}", noise.mechanism, error)
+    console().print(table)
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.0f}%" if error >= 0.1 else f"{100 * error:.2g}%"

@@ -1,0 +1,194 @@
+"""gnomon release: spend a budget on a release folder that may be published as it is."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gnomon.commands.options import Data, Delta, Epsilon, LedgerFile, SchemaFile, Target, Task
+from gnomon.commands.terminal import Watch, say
+from gnomon.errors import ParameterError
+
+if TYPE_CHECKING:
+    from gnomon.privacy.guarantee import Guarantee
+    from gnomon.release.base import Release
+    from gnomon.table.schema import Schema
+    from gnomon.table.source import Source
+
+NAME = "release"
+
+
+def run(
+    data: Data,
+    schema: SchemaFile,
+    epsilon: Epsilon,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="The release folder, which must not exist.")
+    ],
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", metavar="NAME", help="A method that 'gnomon plan' lists, or auto."),
+    ] = "auto",
+    delta: Delta = 0.0,
+    target: Target = None,
+    task: Task = None,
+    components: Annotated[
+        str, typer.Option("--components", "-p", metavar="P", help="The dimension of the projection, or auto.")
+    ] = "auto",
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows", "-n", metavar="N", help="How many rows to publish; by default as many as were read."
+        ),
+    ] = None,
+    unit: Annotated[
+        str,
+        typer.Option(
+            "--unit", metavar="UNIT", help="What is protected: row (a whole record) or attribute (one cell)."
+        ),
+    ] = "row",
+    calibration: Annotated[
+        str,
+        typer.Option(
+            "--calibration",
+            metavar="HOW",
+            help="sound (proved), or paper: the printed noise, whose claim may not hold; the certificate "
+            "says so.",
+        ),
+    ] = "sound",
+    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="parquet or csv.")] = "parquet",
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Repeats the projection and the sampling of the model. It never reaches the noise.",
+        ),
+    ] = None,
+    ledger: LedgerFile = None,
+    not_private: Annotated[
+        bool,
+        typer.Option("--not-private", help="Allow --epsilon inf: no noise, no privacy, for comparison only."),
+    ] = False,
+) -> None:
+    """Make a private release of a table: a folder that may be published as it is.
+
+    Everything public is checked first, then every cell against the schema. Only then is the budget charged
+    to the ledger, and only after that are the rows read for the release. A refusal writes nothing and charges
+    nothing.
+
+    [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
+    """
+    from gnomon.commands.budget import left
+    from gnomon.privacy.ledger import Ledger
+    from gnomon.publish import publish
+    from gnomon.release.folder import check_place
+    from gnomon.table.source import open_source
+
+    declared = _schema(schema, target, task)
+    _one_of("--format", format, ("parquet", "csv"))
+    _one_of("--unit", unit, ("row", "attribute"))
+    if rows is not None and rows < 1:
+        raise ParameterError(f"The --rows of a release must be at least 1. Got {rows} instead.")
+    check_place(out)
+    source = open_source(data, schema=declared)
+    chosen = _choose(method, declared, source, epsilon, delta)
+    estimator = _estimator(
+        chosen,
+        unit=unit,
+        epsilon=epsilon,
+        delta=delta,
+        schema=declared,
+        task=task,
+        n_components=_components(components),
+        calibration=calibration,
+        random_state=seed,
+        not_private=not_private,
+    )
+    with Watch(passes=_passes(declared)) as watch:
+        balance = publish(
+            source, estimator, out, ledger=Ledger(ledger), rows=rows, format=format, progress=watch
+        )
+    _tell(estimator, out)
+    say(left(balance))
+
+
+def _schema(path: Path, target: str | None, task: str | None) -> Schema:
+    from gnomon.table.schema import Schema
+
+    loaded = Schema.load(path)
+    if target is not None:
+        return loaded.with_target(target)
+    return loaded.with_target(None) if task == "clustering" else loaded
+
+
+def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        names = " or ".join(allowed) if len(allowed) < 3 else f"one of {', '.join(allowed)}"
+        raise ParameterError(f"The option {option} must be {names}. Got {value!r} instead.")
+
+
+def _components(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError(
+            f"The option --components must be auto or a positive integer. Got {text!r} instead."
+        ) from None
+
+
+def _choose(method: str, schema: Schema, source: Source, epsilon: float, delta: float) -> str:
+    from gnomon.plan import choose
+    from gnomon.privacy.guarantee import declared
+    from gnomon.release import METHODS
+
+    _one_of("--method", method, (*METHODS, "auto"))
+    if method != "auto":
+        return method
+    if len(METHODS) == 1:
+        return next(iter(METHODS))
+    return choose(schema, max(2, source.n_rows()), declared(epsilon, delta))
+
+
+def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
+    """The method with the parameters that it takes; `unit` is a parameter of some and a fact of others."""
+    from gnomon.release import METHODS
+
+    method = METHODS[name]
+    taken = method._get_param_names()
+    if "unit" in taken:
+        parameters["unit"] = unit
+    elif unit != method.unit:
+        raise ParameterError(
+            f"The method {name} protects one {method.unit}, not one {unit}; use --unit {method.unit}."
+        )
+    return method(**{key: value for key, value in parameters.items() if key in taken})
+
+
+def _passes(schema: Schema) -> int:
+    """Over the rows: the check, two to estimate bounds, two of the method, one to write."""
+    return 4 + (2 if schema.estimated else 0)
+
+
+def _tell(estimator: Release, out: Path) -> None:
+    """A few lines that a person understands."""
+    from gnomon.report.words import best_guess, percent_up
+
+    guarantee: Guarantee = estimator.guarantee_
+    say(f"Released {out}: {estimator.name} of {estimator.n_rows_:,} rows.")
+    if math.isinf(guarantee.epsilon):
+        say("NOT PRIVATE: epsilon is infinite, no noise was added. Do not publish this folder.")
+        return
+    delta = "" if guarantee.delta == 0 else f", delta = {guarantee.delta:g}"
+    guess = percent_up(best_guess(guarantee.epsilon, guarantee.delta))
+    say(
+        f"Guarantee: epsilon = {guarantee.epsilon:g}{delta} for one {guarantee.unit.value}. Nobody can "
+        "tell which of two "
+        f"records was in the table more than {guess} of the time (a coin: 50%)."
+    )
+    say(f"Read {out / 'report.html'} in a browser; the whole folder may be published.")

@@ -1,0 +1,159 @@
+"""What a budget buys, before it is spent: noise, expected error and advice per method, without reading any
+data.
+
+A method describes itself in a classmethod `plan(encoder, n, guarantee) -> MethodPlan`; model releases that
+have none are described here by the moments that they all release.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from gnomon.errors import ParameterError
+from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP
+
+if TYPE_CHECKING:
+    from gnomon.table.encode import Encoder
+    from gnomon.table.schema import Schema
+
+SMALL, LARGE = 0.25, 0.8  # expected error: below, it hardly shows; above, little of the data is left
+_SOME_DELTA = 1e-6
+_MOST_DOUBLINGS = 12
+
+
+@dataclass(frozen=True)
+class PlannedNoise:
+    """The noise that one statistic would meet: its standard deviation, in words of the statistic's unit."""
+
+    statistic: str
+    mechanism: str
+    std: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class MethodPlan:
+    """What one method would do.
+
+    `error` is the expected relative error of what the release shows of the data: its noise relative to the spread
+    of the data, and what a random projection to `n_components` dimensions distorts (see `distortion`).
+    """
+
+    method: str
+    road: Literal["model", "rows"]
+    n_components: int
+    noise: tuple[PlannedNoise, ...]
+    error: float
+    advice: str
+
+
+def plan(schema: Schema, rows: int, guarantee: Guarantee, target: str | None = None) -> list[MethodPlan]:
+    """One plan per method that can keep the guarantee, best first; reads no data."""
+    from gnomon.release import METHODS
+    from gnomon.table.encode import Encoder
+
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 2:
+        raise ParameterError(
+            f"The 'rows' parameter of plan must be an integer of at least 2. Got {rows!r} instead."
+        )
+    declared = schema if target is None else schema.with_target(target)
+    encoder = Encoder(declared.with_bounds({column.name: (0.0, 1.0) for column in declared.estimated}))
+    plans = []
+    for name in METHODS:
+        try:
+            plans.append(_plan_of(name, METHODS[name], encoder, rows, guarantee))
+        except ParameterError:
+            continue  # a method that cannot keep this kind of guarantee has nothing to plan
+    return sorted(plans, key=lambda planned: (planned.road != "model", planned.error))
+
+
+def choose(schema: Schema, rows: int, guarantee: Guarantee, target: str | None = None) -> str:
+    """The method that `auto` stands for: the model release with the smallest expected error, by public
+    numbers.
+    """
+    plans = plan(schema, rows, guarantee, target)
+    if not plans:
+        raise ParameterError("No method can keep this guarantee for this schema; name a method to learn why.")
+    return plans[0].method
+
+
+def _plan_of(name: str, method: Any, encoder: Encoder, rows: int, guarantee: Guarantee) -> MethodPlan:
+    if hasattr(method, "plan"):
+        own: MethodPlan = method.plan(encoder, rows, guarantee)
+        return own
+    return moment_plan(name, encoder, rows, guarantee)
+
+
+def moment_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
+    """The plan of a method that releases one moment matrix (count, sum, second moment) for each class."""
+    p, noise, error = _moments(encoder, n, guarantee)
+    advice = advise(error)
+    if math.isinf(guarantee.epsilon):
+        advice = "No noise at all: this is not private."
+    elif error > LARGE:
+        advice += _what_it_takes(encoder, n, guarantee)
+    elif isinstance(guarantee, PureDP) and error > SMALL:
+        other = ApproxDP(guarantee.epsilon, min(_SOME_DELTA, 0.1 / n), guarantee.unit, guarantee.adjacency)
+        better = _moments(encoder, n, other)[2]
+        if better < 0.8 * error:
+            advice += (
+                f" With --delta {other.delta:.0e} the error would be {error / better:.1f} times smaller."
+            )
+    return MethodPlan(name, "model", p, noise, error, advice)
+
+
+def advise(error: float) -> str:
+    """One sentence from the expected error."""
+    if error <= SMALL:
+        return "The noise is small beside the data; this budget is enough, and a smaller one may be."
+    if error <= LARGE:
+        return "The main structure of the data survives; expect some loss of accuracy."
+    return "Little of the data would be left."
+
+
+def _what_it_takes(encoder: Encoder, n: int, guarantee: Guarantee) -> str:
+    for doubling in range(1, _MOST_DOUBLINGS + 1):
+        if _moments(encoder, n << doubling, guarantee)[2] <= LARGE:
+            return f" It takes about {n << doubling:,} rows, or {1 << doubling} times this epsilon, or fewer columns."
+    return " It takes many more rows, or far fewer columns."
+
+
+def distortion(p: int, m: int) -> float:
+    """The relative standard deviation of a squared distance seen through a random projection from m to p dimensions.
+
+    The squared length of a unit row's image is Beta(p/2, (m-p)/2): mean p/m, variance 2 p (m-p) / (m^2 (m+2)).
+    """
+    return math.sqrt(2 * (m - p) / (p * (m + 2)))
+
+
+def _moments(encoder: Encoder, n: int, guarantee: Guarantee) -> tuple[int, tuple[PlannedNoise, ...], float]:
+    """Dimension, noise per statistic, expected error."""
+    from gnomon.privacy.mechanism import moment_noise
+    from gnomon.release.base import Account
+    from gnomon.release.ron_gauss import LAMBDA, LOOK, MODEL, auto_dimension
+    from gnomon.statistics.grid import GRID
+    from gnomon.statistics.moments import ball
+
+    classes = len(encoder.classes) if encoder.classes else 1
+    extra = 2 if encoder.task == "regression" else 1
+    spendable = Account(guarantee).spendable
+    p = auto_dimension(encoder.width, n, classes, spendable, extra)
+    q = p + extra
+    _, loss = spendable(q).split(LOOK, MODEL)
+    found = moment_noise(q, loss, ball=ball(LAMBDA, LAMBDA**2 if extra == 2 else 0), blocks=classes)
+    law, size = found.law, n / classes
+    what = "a class" if classes > 1 else "all rows"
+    variance = 0.5 / p  # rows in the unit ball spread about half of their square over p directions
+    relative = law.off_diagonal / GRID**2 / size / variance
+    spread = math.sqrt(variance)
+    lines: tuple[PlannedNoise, ...] = (
+        PlannedNoise(
+            f"mean of {what}", found.mechanism, law.off_diagonal / (GRID * LAMBDA) / size / spread, "spreads"
+        ),
+        PlannedNoise(f"covariance of {what}", found.mechanism, relative, "variances"),
+    )
+    if classes > 1:
+        lines = (PlannedNoise("size of a class", found.mechanism, law.diagonal / LAMBDA**2, "rows"), *lines)
+    return p, lines, math.hypot(relative, distortion(p, encoder.width))

@@ -1,0 +1,87 @@
+"""From a table to a release folder, in the only safe order: check, charge, fit, write.
+
+Every cell is compared with the schema before anything is charged; the charge is durable before any row is
+read for the release; the folder appears whole or not at all. A failure after the charge wastes budget,
+never privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnomon.engine.local import Progress, quiet
+from gnomon.errors import DataError, GnomonError, ParameterError
+from gnomon.privacy.guarantee import Guarantee
+from gnomon.privacy.ledger import Balance, Dataset, Ledger
+from gnomon.release.folder import check_place, write_release
+from gnomon.table.check import check
+from gnomon.table.schema import Schema
+from gnomon.table.source import Source, open_source
+
+if TYPE_CHECKING:
+    from gnomon.release.base import Release
+
+
+def publish(
+    data: Any,
+    method: Release,
+    out: Path,
+    *,
+    ledger: Ledger,
+    rows: int | None = None,
+    format: str = "parquet",
+    progress: Progress = quiet,
+) -> Balance:
+    """Release `data` by `method` into the new folder `out`; returns the balance of the table after the
+    charge.
+    """
+    out = Path(out)
+    check_place(out)
+    schema = declared_schema(method)
+    source = open_source(data, schema=schema)
+    charge = _Charge(source, method, schema, ledger, out.name, progress)
+    try:
+        method.fit(source, progress=progress, charge=charge)
+        write_release(method, out, rows, format, progress)
+    except GnomonError as problem:
+        if charge.balance is not None:
+            problem.args = (f"{problem} The budget of this release was already charged and stays spent.",)
+        raise
+    assert charge.balance is not None
+    return charge.balance
+
+
+def declared_schema(method: Release) -> Schema:
+    """The schema that a method will use: its target and task applied."""
+    if method.schema is None:
+        raise ParameterError(f"{type(method).__name__} needs a schema; draft one with 'gnomon init'.")
+    schema = method.schema if isinstance(method.schema, Schema) else Schema.load(method.schema)
+    if method.target is not None:
+        return schema.with_target(method.target)
+    return schema.with_target(None) if method.task == "clustering" else schema
+
+
+@dataclass
+class _Charge:
+    """Called once everything public is in order: the custodian's check of every cell, then the durable
+    charge.
+    """
+
+    source: Source
+    method: Release
+    schema: Schema
+    ledger: Ledger
+    note: str
+    progress: Progress
+    balance: Balance | None = None
+
+    def __call__(self, guarantee: Guarantee) -> None:
+        report = check(self.source, self.schema, self.progress)
+        if not report.ok:
+            more = len(report.problems) - 1
+            rest = f" (There are {more} more problems; 'gnomon check' lists them.)" if more else ""
+            raise DataError(report.problems[0] + rest)
+        dataset = Dataset(self.source.title, self.source.fingerprint())
+        self.balance = self.ledger.charge(dataset, guarantee, method=self.method.name, note=self.note)

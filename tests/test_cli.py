@@ -1,0 +1,584 @@
+"""The command line as a person meets it: what it says, what it returns, what it leaves on disk."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from gnomon.cli import main
+from gnomon.privacy.ledger import Dataset, Ledger
+from gnomon.table.schema import Schema
+from gnomon.table.source import open_source
+
+SCHEMA = """\
+[table]
+name = "ward"
+
+[columns.patient]
+kind = "identifier"
+
+[columns.age]
+kind = "number"
+low = 0
+high = 110
+integer = true
+
+[columns.pressure]
+kind = "number"
+low = 60
+high = 220
+
+[columns.smoker]
+kind = "boolean"
+
+[columns.outcome]
+kind = "category"
+values = ["home", "care"]
+role = "target"
+"""
+
+
+def ward(n: int = 300) -> pa.Table:
+    rng = np.random.default_rng(1)
+    outcome = rng.random(n) < 0.4
+    age = np.clip(rng.normal(50 + 15 * outcome, 12, n), 1, 105).astype(np.int64)
+    return pa.table(
+        {
+            "patient": [f"p{i}" for i in range(n)],
+            "age": age,
+            "pressure": np.clip(rng.normal(110 + 0.4 * age, 10), 61, 219),
+            "smoker": rng.random(n) < 0.3,
+            "outcome": np.where(outcome, "care", "home"),
+        }
+    )
+
+
+class Place:
+    """An empty folder with a table, a schema and a ledger, and what a refusal must leave untouched."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "ward.parquet"
+        self.schema = folder / "schema.toml"
+        self.ledger = folder / "books" / "ledger.sqlite"
+        self.out = folder / "out"
+        self.write(ward())
+        self.schema.write_text(SCHEMA)
+
+    def write(self, table: pa.Table) -> None:
+        pq.write_table(table, self.data)
+
+    def release(self, *more: str, epsilon: str = "1") -> int:
+        place = ["--schema", str(self.schema), "--out", str(self.out), "--epsilon", epsilon]
+        return main(["release", str(self.data), *place, *more])
+
+    def files(self) -> set[str]:
+        return {str(path.relative_to(self.folder)) for path in self.folder.rglob("*")}
+
+    def charges(self) -> int:
+        if not self.ledger.exists():
+            return 0
+        return sum(balance.charges for balance in Ledger(self.ledger).datasets())
+
+    def dataset(self) -> Dataset:
+        source = open_source(self.data)
+        return Dataset(source.title, source.fingerprint())
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(tmp_path)
+    monkeypatch.setenv("GNOMON_LEDGER", str(made.ledger))
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+# --- The road of a first release ---
+
+
+def test_a_release_from_init_to_transform(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(place.data), "--out", "draft.toml"]) == 0
+    assert "5 columns" in capsys.readouterr().out
+    assert main(["check", str(place.data), "--schema", "draft.toml"]) == 2
+    assert "'patient' has no values" in capsys.readouterr().err
+
+    assert main(["check", str(place.data), "--schema", "schema.toml"]) == 0
+    assert "300 rows, 4 released columns" in capsys.readouterr().out
+    assert main(["plan", "--schema", "schema.toml", "--rows", "300", "--epsilon", "1"]) == 0
+    assert "ron-gauss" in capsys.readouterr().out
+    assert main(["budget", "cap", str(place.data), "--epsilon", "2"]) == 0
+    assert place.release("--method", "ron-gauss", "--rows", "500") == 0
+    said = capsys.readouterr().out
+    assert "epsilon = 1" in said
+    assert "73.2%" in said
+    assert "epsilon 1 left" in said
+    names = {"data.parquet", "certificate.yaml", "map.npz", "schema.toml", "report.html"}
+    assert {path.name for path in place.out.iterdir()} == names
+    released = pq.read_table(place.out / "data.parquet")
+    assert released.num_rows == 500
+    assert released.column_names == ["age", "pressure", "smoker", "outcome"]
+
+    assert main(["transform", str(place.data), "--release", "out", "--out", "seen.csv"]) == 0
+    seen = pyarrow.csv.read_csv("seen.csv")
+    assert seen.num_rows == 300
+    assert seen.column_names == released.column_names
+    assert main(["budget", "history", str(place.data)]) == 0
+    said = capsys.readouterr().out
+    assert "ron-gauss out" in said
+    assert said.count("\n") >= 4
+
+
+def test_the_private_identifier_is_nowhere_in_the_folder(place: Place) -> None:
+    assert place.release() == 0
+    for path in place.out.iterdir():
+        assert b"p299" not in path.read_bytes()
+        assert b"patient" not in path.read_bytes() or path.name in ("schema.toml",)
+
+
+def test_what_reaches_the_library(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gnomon.publish
+
+    seen: dict[str, object] = {}
+
+    class StopHereError(Exception):
+        pass
+
+    def watch(data: object, method: object, out: Path, **rest: object) -> None:
+        seen.update(vars(method), out=out, **rest)
+        raise StopHereError
+
+    monkeypatch.setattr(gnomon.publish, "publish", watch)
+    monkeypatch.setenv("GNOMON_DEBUG", "1")
+    options = ["--delta", "1e-6", "--components", "2", "--rows", "7", "--seed", "5", "--format", "csv"]
+    with pytest.raises(StopHereError):
+        place.release("--method", "ron-gauss", "--calibration", "sound", *options, epsilon="0.5")
+    assert (seen["epsilon"], seen["delta"], seen["n_components"]) == (0.5, 1e-6, 2)
+    assert (seen["random_state"], seen["rows"], seen["format"]) == (5, 7, "csv")
+    assert seen["out"] == place.out
+    assert isinstance(seen["schema"], Schema)
+
+
+def test_csv_out_and_another_target(place: Place) -> None:
+    assert place.release("--format", "csv", "--target", "pressure") == 0
+    assert pyarrow.csv.read_csv(place.out / "data.csv").num_rows == 300
+    target = Schema.load(place.out / "schema.toml").target
+    assert target is not None
+    assert target.name == "pressure"
+
+
+def test_a_task_without_target(place: Place) -> None:
+    assert place.release("--task", "clustering") == 0
+    assert Schema.load(place.out / "schema.toml").target is None
+
+
+def test_the_seed_repeats_the_projection_but_never_the_noise(place: Place) -> None:
+    released = []
+    for i in range(2):
+        place.out = place.folder / f"out{i}"
+        assert place.release("--seed", "3", "--components", "2") == 0
+        with np.load(place.out / "map.npz") as held:
+            released.append((held["projection"], pq.read_table(place.out / "data.parquet")))
+    assert np.array_equal(released[0][0], released[1][0])
+    assert not released[0][1].equals(released[1][1])
+
+
+# --- Bad input: one sentence, exit code 2, nothing written, nothing charged ---
+
+Spoil = Callable[[Place], list[str]]
+
+
+def schema_with(old: str, new: str) -> Spoil:
+    def spoil(place: Place) -> list[str]:
+        assert old in SCHEMA
+        place.schema.write_text(SCHEMA.replace(old, new))
+        return []
+
+    return spoil
+
+
+def column_of(name: str, values: Callable[[pa.Table], object]) -> Spoil:
+    def spoil(place: Place) -> list[str]:
+        table = ward()
+        place.write(table.set_column(table.column_names.index(name), name, values(table)))
+        return []
+
+    return spoil
+
+
+def options(*words: str) -> Spoil:
+    return lambda place: list(words)
+
+
+def with_file(content: bytes | None, name: str = "ward.parquet") -> Spoil:
+    def spoil(place: Place) -> list[str]:
+        place.data.unlink()
+        place.data = place.folder / name
+        if content is not None:
+            place.data.write_bytes(content)
+        return []
+
+    return spoil
+
+
+def one_row(place: Place) -> list[str]:
+    place.write(ward().slice(0, 1))
+    return []
+
+
+def torn_parquet(place: Place) -> list[str]:
+    whole = place.data.read_bytes()
+    place.data.write_bytes(whole[: len(whole) // 2])
+    return []
+
+
+def out_exists(place: Place) -> list[str]:
+    place.out.mkdir()
+    return []
+
+
+def out_under_a_file(place: Place) -> list[str]:
+    place.out = place.schema / "out"
+    return []
+
+
+def out_in_a_missing_folder(place: Place) -> list[str]:
+    place.out = place.folder / "nowhere" / "out"
+    return []
+
+
+def smoker_not_a_number(place: Place) -> list[str]:
+    place.data.unlink()
+    place.data = place.folder / "ward.csv"
+    pyarrow.csv.write_csv(ward(), place.data)
+    place.data.write_text(place.data.read_text().replace('p7",', 'p7",SECRET', 1))
+    return []
+
+
+REFUSALS: dict[str, tuple[Spoil, str]] = {
+    "missing file": (with_file(None), "does not exist"),
+    "empty file": (with_file(b""), "empty"),
+    "empty CSV": (with_file(b"", "ward.csv"), "empty"),
+    "header only": (with_file(b"patient,age,pressure,smoker,outcome\n", "ward.csv"), "0 rows"),
+    "unknown format": (with_file(b"x", "ward.xyz"), "no known format"),
+    "unknown column": (schema_with("[columns.pressure]", "[columns.presure]"), "'presure'"),
+    "missing bound": (schema_with("high = 220\n", ""), "'pressure' has no high"),
+    "low above high": (schema_with("low = 60", "low = 600"), "'pressure' must be below"),
+    "low equals high": (schema_with("low = 60", "low = 220"), "'pressure' must be below"),
+    "schema does not parse": (schema_with("[columns.age]", "[columns.age"), "does not parse"),
+    "schema missing": (options("--schema", "none.toml"), "'none.toml' does not exist"),
+    "text in a number column": (column_of("age", lambda t: pa.array(["SECRET"] * 300)), "'age'"),
+    "text in a number column of a CSV": (smoker_not_a_number, "'age'"),
+    "NaN": (
+        column_of("pressure", lambda t: pa.array([math.nan, *t["pressure"].to_pylist()[1:]])),
+        "'pressure' has 1 missing",
+    ),
+    "null": (
+        column_of("pressure", lambda t: pa.array([None, *t["pressure"].to_pylist()[1:]])),
+        "'pressure' has 1 missing",
+    ),
+    "a class that the schema lacks": (
+        column_of("outcome", lambda t: pa.array(["SECRET", *t["outcome"].to_pylist()[1:]])),
+        "'outcome' has 1 cell",
+    ),
+    "one class only in the table": (
+        column_of("outcome", lambda t: pa.array(["home"] * 300)),
+        "one class only",
+    ),
+    "one class only in the schema": (schema_with('["home", "care"]', '["home"]'), "one class only"),
+    "target not in the schema": (options("--target", "mood"), "no column 'mood'"),
+    "target missing in the table": (schema_with("[columns.outcome]", "[columns.result]"), "'result'"),
+    "task without target": (
+        lambda place: [*schema_with('role = "target"\n', "")(place), "--task", "classification"],
+        "no target",
+    ),
+    "too many components": (options("--components", "99"), "at most"),
+    "zero components": (options("--components", "0"), "'n_components'"),
+    "components in words": (options("--components", "many"), "--components"),
+    "epsilon zero": (options("--epsilon", "0"), "'epsilon'"),
+    "epsilon negative": (options("--epsilon=-1"), "'epsilon'"),
+    "epsilon NaN": (options("--epsilon", "nan"), "'epsilon'"),
+    "epsilon infinite": (options("--epsilon", "inf"), "--not-private"),
+    "epsilon in words": (options("--epsilon", "much"), "--epsilon"),
+    "delta negative": (options("--delta=-0.1"), "'delta'"),
+    "delta one": (options("--delta", "1"), "'delta'"),
+    "delta NaN": (options("--delta", "nan"), "'delta'"),
+    "one row": (one_row, "1 row"),
+    "out folder exists": (out_exists, "exists"),
+    "out folder not writable": (out_under_a_file, "does not exist"),
+    "out folder in a missing folder": (out_in_a_missing_folder, "does not exist"),
+    "corrupted Parquet": (torn_parquet, "cannot be read"),
+    "not Parquet at all": (with_file(b"hello, world, this is text"), "cannot be read"),
+    "unknown method": (options("--method", "magic"), "ron-gauss"),
+    "unknown format of output": (options("--format", "xml"), "parquet or csv"),
+    "unknown unit": (options("--unit", "person"), "row or attribute"),
+    "unit that the method does not protect": (
+        options("--method", "ron-gauss", "--unit", "attribute"),
+        "attribute",
+    ),
+    "unknown calibration": (options("--calibration", "hopeful"), "'calibration'"),
+    "unknown task": (options("--task", "guessing"), "'task'"),
+    "rows zero": (options("--rows", "0"), "--rows"),
+    "unknown option": (options("--espilon", "1"), "--espilon"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_bad_input_is_one_sentence(case: str, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    spoil, clue = REFUSALS[case]
+    more = spoil(place)
+    before = place.files()
+    assert place.release(*more) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("gnomon: ")
+    assert err.count("\n") == 1
+    assert clue in err
+    assert "SECRET" not in out + err
+    assert "Traceback" not in err
+    assert out == ""
+    assert place.files() == before
+    assert place.charges() == 0
+
+
+def test_several_problems_are_counted_and_check_lists_them_all(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = ward()
+    table = table.set_column(1, "age", pa.array([None, *table["age"].to_pylist()[1:]]))
+    table = table.set_column(4, "outcome", pa.array(["SECRET", *table["outcome"].to_pylist()[1:]]))
+    place.write(table)
+    assert place.release() == 2
+    assert "1 more problem" in capsys.readouterr().err
+    assert main(["check", str(place.data), "--schema", str(place.schema)]) == 2
+    out, err = capsys.readouterr()
+    assert "'age' has 1 missing cell" in out
+    assert "'outcome' has 1 cell" in out
+    assert err.count("\n") == 1
+    assert "SECRET" not in out + err
+
+
+def test_infinities_and_cells_out_of_bounds_are_clipped_and_counted(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = [math.inf, -math.inf, 1e300, *ward()["pressure"].to_pylist()[3:]]
+    column_of("pressure", lambda t: pa.array(cells))(place)
+    assert main(["check", str(place.data), "--schema", str(place.schema)]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("pressure"))
+    assert line.split() == ["pressure", "-", "3", "-", "-"]
+    assert place.release() == 0
+
+
+# --- Budget ---
+
+
+def test_a_release_beyond_the_cap_is_refused_with_three(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["budget", "cap", str(place.data), "--epsilon", "1.5"]) == 0
+    assert place.release() == 0
+    place.out = place.folder / "second"
+    before = place.files()
+    capsys.readouterr()
+    assert place.release() == 3
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    for number in ("requested epsilon 1", "remaining 0.5", "difference 0.5"):
+        assert number in err
+    assert place.files() == before
+    assert place.charges() == 1
+    assert place.release(epsilon="0.5") == 0
+
+
+def test_a_copy_under_another_name_has_the_same_budget(place: Place) -> None:
+    assert main(["budget", "cap", str(place.data), "--epsilon", "0.5"]) == 0
+    copy = place.folder / "copy.parquet"
+    copy.write_bytes(place.data.read_bytes())
+    place.data = copy
+    assert place.release() == 3
+
+
+def test_a_ledger_locked_by_another_process(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["budget", "cap", str(place.data), "--epsilon", "5"]) == 0
+    monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "wait", 0.05)  # type: ignore[arg-type]
+    other = sqlite3.connect(place.ledger, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    capsys.readouterr()
+    try:
+        assert place.release() == 2
+    finally:
+        other.close()
+    err = capsys.readouterr().err
+    assert "locked by another process" in err
+    assert err.count("\n") == 1
+    assert not place.out.exists()
+    assert place.charges() == 0
+
+
+def test_budget_show_cap_history(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = str(place.folder / "other.sqlite")
+    assert main(["budget", "show", str(place.data), "--ledger", elsewhere]) == 0
+    assert "no cap is set" in capsys.readouterr().out
+    assert main(["budget", "history", str(place.data), "--ledger", elsewhere]) == 0
+    assert "Nothing was spent" in capsys.readouterr().out
+    assert (
+        main(["budget", "cap", str(place.data), "--epsilon", "2", "--delta", "1e-5", "--ledger", elsewhere])
+        == 0
+    )
+    assert "epsilon 2 and delta 1e-05 left" in capsys.readouterr().out
+    assert not place.ledger.exists()
+    assert main(["budget", "cap", str(place.data), "--epsilon=-2"]) == 2
+    assert "'epsilon'" in capsys.readouterr().err
+
+
+# --- When things go wrong halfway ---
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
+def test_a_full_disk_leaves_no_folder_and_says_that_the_budget_is_spent(place: Place) -> None:
+    """A real limit on the size of files, in a process of its own, in place of a disk that is full."""
+    program = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); "
+        "from gnomon.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    place_of = ["--schema", str(place.schema), "--out", str(place.out), "--epsilon", "1", "--rows", "200000"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, "release", str(place.data), *place_of],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "could not be written" in done.stderr
+    assert "stays spent" in done.stderr
+    left = {path.name for path in place.folder.iterdir()}
+    assert left == {"ward.parquet", "schema.toml", "books"}
+    assert place.charges() == 1
+
+
+def test_not_private_is_shouted(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.release("--not-private", epsilon="inf") == 0
+    out = capsys.readouterr().out
+    assert "NOT PRIVATE" in out
+    page = (place.out / "report.html").read_text()
+    assert "not private" in page.lower()
+
+
+def test_an_interrupt_is_quiet(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gnomon.table.check.check", interrupted)
+    assert main(["check", str(place.data), "--schema", str(place.schema)]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_bug_shows_its_kind_but_not_its_text(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("cannot parse SECRET")
+
+    monkeypatch.setattr("gnomon.table.check.check", broken)
+    monkeypatch.delenv("GNOMON_DEBUG", raising=False)
+    command = ["check", str(place.data), "--schema", str(place.schema)]
+    assert main(command) == 70
+    err = capsys.readouterr().err
+    assert "ValueError" in err
+    assert "GNOMON_DEBUG=1" in err
+    assert "SECRET" not in err
+    monkeypatch.setenv("GNOMON_DEBUG", "1")
+    with pytest.raises(ValueError, match="SECRET"):
+        main(command)
+
+
+def test_names_cannot_steer_the_terminal(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    table = ward().append_column("\x1b[31mred\x07", pa.array([1] * 300))
+    place.write(table)
+    assert main(["check", str(place.data), "--schema", str(place.schema)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_init_writes_a_new_file_or_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(place.data), "--out", str(place.schema)]) == 2
+    assert "exists" in capsys.readouterr().err
+    assert place.schema.read_text() == SCHEMA
+    assert main(["init", str(place.data), "--out", "none/schema.toml"]) == 2
+    assert main(["init", str(place.data), "--out", str(place.schema / "x.toml")]) == 2
+    assert main(["init", "nothing.csv"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "clue"),
+    [
+        (["--release", "none", "--out", "seen.csv"], "'none' does not exist"),
+        (["--release", "out", "--out", "seen.txt"], ".parquet or .csv"),
+        (["--release", "out", "--out", "ward.parquet"], ""),
+    ],
+)
+def test_transform_refuses(
+    words: list[str], clue: str, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = place.files()
+    assert main(["transform", str(place.data), *words]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert clue in err
+    assert place.files() == before
+
+
+# --- Help, version, speed ---
+
+
+def test_every_command_teaches_by_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = ["init", "check", "plan", "release", "transform"]
+    for command in [[name] for name in commands] + [["budget", name] for name in ("show", "cap", "history")]:
+        assert main([*command, "--help"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"Example: gnomon {' '.join(command)}" in said
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    from gnomon import __version__
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "Commands" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("program", ["import gnomon", "from gnomon.cli import main; main(['--help'])"])
+def test_nothing_heavy_is_imported_for_help(program: str) -> None:
+    """In place of a stopwatch: what takes long to import is not imported."""
+    heavy = "{'numpy', 'pyarrow', 'sklearn', 'scipy', 'opendp', 'pydantic', 'jinja2', 'mpmath'}"
+    code = f"{program}; import sys; print('HEAVY', sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "HEAVY []" in done.stdout
+
+
+def test_the_entry_point_exits_with_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gnomon.cli import entry
+
+    monkeypatch.setattr(sys, "argv", ["gnomon", "check"])
+    with pytest.raises(SystemExit) as stop:
+        entry()
+    assert stop.value.code == 2
