@@ -1,0 +1,74 @@
+"""python -m gnomon.demo [FOLDER]: make a release as a custodian would, then look at it beside the real
+data.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from gnomon.cli import main as gnomon
+from gnomon.commands.terminal import complain
+
+EPSILON = "1"
+MARK = ".made-by-gnomon-demo"  # only a folder with this file in it is ever replaced
+
+
+def main(folder: Path = Path("demo-release")) -> int:
+    """Write real files, release one of them by the command line, compare; returns an exit code."""
+    from gnomon.demo.compare import compare, write_tables
+
+    if folder.exists() and not (folder / MARK).exists():
+        complain(
+            f"the folder {str(folder)!r} exists and is not the demo's; name another: python -m "
+            "gnomon.demo FOLDER."
+        )
+        return 2
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / MARK).touch()
+
+    private, held_out, schema, out = (
+        folder / name for name in ("private.parquet", "held-out.parquet", "schema.toml", "release")
+    )
+    rows, tested = write_tables(private, held_out)
+    schema.write_text(
+        files("gnomon.demo").joinpath("schema.toml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    print(f"A hospital holds {private}: {rows} patients, 30 measures of their cells, and a diagnosis.")
+    print(f"It declares what everyone may know in {schema}: names, bounds, the two diagnoses.\n")
+
+    ledger = str(folder / "ledger.sqlite")
+    steps = [
+        ["budget", "cap", str(private), "--epsilon", "2", "--ledger", ledger],
+        [
+            "release",
+            str(private),
+            "--schema",
+            str(schema),
+            "--epsilon",
+            EPSILON,
+            "--out",
+            str(out),
+            "--ledger",
+            ledger,
+        ],
+    ]
+    for step in steps:
+        print(f"$ gnomon {' '.join(step)}")
+        code = gnomon(step)
+        if code:
+            return code
+        print()
+
+    print(f"What is it worth? Not for release: this looks at the real rows, {tested} of which were held out.")
+    for line in compare(private, held_out, out):
+        print(f"  {line}")
+    print(f"\nNow open {out / 'report.html'} in a browser.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:2])))
