@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -592,3 +594,11 @@ def test_certified_norms_are_never_below_the_truth(shape: tuple[int, int]) -> No
 def test_bad_questions_get_one_sentence(call: Callable[[], object], sentence: str) -> None:
     with pytest.raises(ParameterError, match=sentence):
         call()
+
+
+def test_every_long_proof_that_the_code_names_is_there() -> None:
+    root = Path(module.__file__).parents[3]
+    sources = "".join(path.read_text() for path in Path(module.__file__).parent.glob("*.py"))
+    named = set(re.findall(r"docs/proofs/[\w-]+\.md", sources))
+    assert len(named) >= 7
+    assert [name for name in sorted(named) if not (root / name).is_file()] == []
