@@ -20,11 +20,14 @@ from gnomon.privacy.certificate import Certificate
 from gnomon.privacy.guarantee import Adjacency, ApproxDP, Guarantee, PureDP, Spendable, Unit
 from gnomon.privacy.mechanism import Event, Released, best_spend
 from gnomon.release.map import PublicMap
-from gnomon.statistics.grid import Matrix
+from gnomon.statistics.grid import GRID, Matrix
 from gnomon.table.encode import Encoder, Rows
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
 
+GRID_WORDS = (
+    f"the grid of {GRID} steps to a unit: sensitivities and scales of sums count steps (of products, squared)"
+)
 Task = Literal["clustering", "classification", "regression"]
 Charge = Callable[[Guarantee], None]
 
@@ -281,7 +284,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
             table=table.schema.name,
             rows=table.n,
             calibration="paper" if self.calibration == "paper" else "sound",
-            public=[f"the number of rows, {table.n}", bounded, *account.public],
+            public=[f"the number of rows, {table.n}", bounded, GRID_WORDS, *account.public],
             post_processing=account.post_processing,
             caveats=account.caveats,
             delivered=account.delivered,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from gnomon.table.encode import Rows
 
 Whole = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float64]
+LABEL = 1.0  # targets are encoded to [-1, 1]: the paper's a
 MEAN, COVARIANCE = 0.3, 0.7  # the paper's split of epsilon (its section 5.2)
 
 
@@ -45,6 +47,14 @@ def ron_gauss_as_printed(
     start = PublicMap.identity(table.m, radius=1.0, normalise=True)
     W = haar(table.m, p, rng)
     algorithm = {"clustering": unsupervised, "regression": supervised, "classification": mixture}[table.task]
+    facts: Any = {
+        "epsilon_mean": mean_loss.epsilon,
+        "epsilon": covariance_loss.epsilon,
+        "label": LABEL if table.task == "regression" else None,
+        "classes": table.n_classes,
+    }
+    account.caveats += printed.ron_gauss_caveats(p, **facts)
+    account.delivered = printed.ron_gauss_delivered(p, **facts)
     return algorithm(table, account, start, W, mean_loss, covariance_loss)
 
 
@@ -63,9 +73,6 @@ def unsupervised(
         lambda rows: Moments.of_batch(chart.integers(rows.X, 0)[:, :-1]),
         p,
     )
-    account.caveats += printed.ron_gauss_caveats(
-        p, epsilon_mean=mean_loss.epsilon, epsilon=covariance_loss.epsilon
-    )
     return chart, gaussians(noisy / (table.n * chart.unit**2), np.ones(1))
 
 
@@ -73,7 +80,7 @@ def supervised(
     table: Table, account: Account, start: PublicMap, W: Matrix, mean_loss: PureDP, covariance_loss: PureDP
 ) -> tuple[PublicMap, Mixture]:
     """Algorithm 4: the label in [-a, a], a = 1, joins the projected row in one augmented covariance."""
-    p, a = W.shape[1], 1.0
+    p, a = W.shape[1], LABEL
     mean = private_means(table, account, start, mean_loss, lambda rows: np.zeros(len(rows.X), np.int64))[0]
     chart = replace(start, mean=mean).project(W, radius=1.0)
 
@@ -82,9 +89,6 @@ def supervised(
 
     scale = 2 * math.sqrt(p) + 4 * a * math.sqrt(p) + a * a
     noisy = private_covariance(table, account, scale, covariance_loss, moments, p + 1)
-    account.caveats += printed.ron_gauss_caveats(
-        p, epsilon_mean=mean_loss.epsilon, epsilon=covariance_loss.epsilon, label=a
-    )
     units = np.r_[np.full(p, chart.unit), GRID]
     return chart, gaussians(noisy / (table.n * np.outer(units, units)), np.ones(1))
 
@@ -109,9 +113,6 @@ def mixture(
         return Moments.of_batch(Q, rows.codes, classes)
 
     noisy = private_covariance(table, account, 2 * math.sqrt(p), covariance_loss, moments, p, classes)
-    account.caveats += printed.ron_gauss_caveats(
-        p, epsilon_mean=mean_loss.epsilon, epsilon=covariance_loss.epsilon, classes=classes
-    )
     unit = charts[0].unit
     covariances = noisy / (np.maximum(counts, 1)[:, None, None] * unit**2)
     chart = start.project(W, radius=1.0)
