@@ -15,6 +15,7 @@ from gnomon.privacy.certificate import Certificate
 from gnomon.privacy.guarantee import Adjacency, ApproxDP, GaussianDP, PureDP, Unit
 from gnomon.privacy.mechanism import Event, release_moments, release_vector
 from gnomon.privacy.noise.stream import fixed_noise
+from gnomon.privacy.printed import ron_gauss_delivered
 from gnomon.privacy.sensitivity import Norm, class_counts
 
 REPLACE = Adjacency.REPLACE_ONE
@@ -109,6 +110,12 @@ def test_a_paper_calibration_says_what_it_delivers() -> None:
     assert "no finite epsilon" in nothing.statement
     assert Certificate.from_yaml(nothing.to_yaml()) == nothing
     assert certificate(calibration="paper", delivered=1.25).holds
+    assert certificate(calibration="paper").holds
+    exact = ron_gauss_delivered(2, epsilon_mean=0.3 * 1.25, epsilon=0.7 * 1.25)
+    assert certificate(calibration="paper", delivered=exact).holds
+    # a caveat without a number is no promise
+    assert not certificate(calibration="paper", caveats=["Something does not hold."]).holds
+    assert certificate(caveats=["A class was too small for its noise."]).holds
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ TRUST = (
     "and readers see only this release"
 )
 _LARGEST = 1_000_000  # characters of a certificate that somebody sends
+_SLACK = 1 + 1e-9  # shares of a budget are doubles, and add up to the whole only nearly
 _DEEPEST = 12  # levels; a certificate has four
 _PACKAGES = ("gnomon", "numpy", "scipy", "opendp", "cryptography")
 _SAMPLERS = {
@@ -150,8 +151,9 @@ class Certificate(_Part):
                 1.0, math.fsum({e.mechanism: _total_variation(e.mechanism) for e in events}.values())
             ),
         )
-        finite = math.isfinite(guarantee.epsilon)
-        holds = noise.private and finite and (delivered is None or delivered <= guarantee.epsilon)
+        finite, paper = math.isfinite(guarantee.epsilon), calibration == "paper"
+        kept = delivered <= guarantee.epsilon * _SLACK if delivered is not None else not (paper and caveats)
+        holds = noise.private and finite and kept
         pure = guarantee.delta == 0
         return cls(
             statement=_statement(guarantee, rows, noise.private, holds, delivered),
@@ -264,8 +266,7 @@ def _refuse_overspending(guarantee: Guarantee, events: Sequence[Event]) -> None:
     if any((loss.unit, loss.adjacency) != (guarantee.unit, guarantee.adjacency) for loss in losses):
         raise GnomonError("The release protected another unit or adjacency than declared; not certified.")
     spent = guarantee_of(losses, guarantee.delta)
-    slack = 1 + 1e-9  # shares of a budget are doubles
-    if spent.epsilon > guarantee.epsilon * slack or spent.delta > guarantee.delta * slack:
+    if spent.epsilon > guarantee.epsilon * _SLACK or spent.delta > guarantee.delta * _SLACK:
         raise GnomonError(
             f"The release spent epsilon {spent.epsilon:.6g} and delta {spent.delta:.3g}, but declares "
             f"epsilon {guarantee.epsilon:.6g} and delta {guarantee.delta:.3g}; it is not certified."
@@ -320,8 +321,9 @@ def _statement(
     if isinstance(guarantee, ApproxDP):
         numbers += f" and delta = {guarantee.delta:g}"
     if not holds:
-        finite = delivered is not None and math.isfinite(delivered)
-        really = f"epsilon = {delivered:.4g}" if finite else "no finite epsilon"
+        really = "an epsilon that it cannot name"
+        if delivered is not None:
+            really = f"epsilon = {delivered:.4g}" if math.isfinite(delivered) else "no finite epsilon"
         return (
             f"This release does NOT keep the privacy it declares ({numbers}): it follows a paper's printed "
             f"noise, which delivers {really}. It is for reproducing the paper, not for publishing. "
