@@ -94,7 +94,8 @@ class Fitted:
 def mixture_of(sums: Sums, n: int) -> Fitted:
     """Class weights, means and covariances from the noisy sums of n rows."""
     classes, p = sums.first.shape
-    counts = onto_simplex(sums.counts, n)
+    least = min(sums.count_noise / 2, n / (2 * classes))  # below it a count is noise, and no class should vanish
+    counts = onto_simplex(sums.counts - least, n - classes * least) + least
     centre = sums.first.sum(axis=0) / n
     centre /= max(1.0, float(np.linalg.norm(centre)))
     floor = max(1.0, 2 * sums.count_noise)
