@@ -298,7 +298,7 @@ def schemas(draw: st.DrawFn) -> Schema:
 
 
 @given(schemas())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=150)
 def test_writing_and_reading_back_gives_the_same_schema(schema: Schema) -> None:
     again = Schema.loads(schema.dumps())
     assert again == schema
@@ -312,7 +312,7 @@ def test_saved_and_loaded(tmp_path) -> None:  # type: ignore[no-untyped-def]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), names)
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True)
 def test_floats_and_names_survive_to_the_bit(number: float, name: str) -> None:
     high = number + max(1.0, abs(number))
     if high - number == float("inf") or high == float("inf"):

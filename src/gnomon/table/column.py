@@ -209,7 +209,7 @@ def _check_number(column: Column) -> None:
             f"The column {name!r} has log = true, which needs low >= 0. Got low = {low} instead; "
             "raise low or remove log."
         )
-    width = math.log(high / low) if column.log and low > 0 else float(high) - float(low)
+    width = math.log(high) - math.log(low) if column.log and low > 0 else float(high) - float(low)
     if not column.integer and not (math.isfinite(width) and width > 1e-300):
         raise SchemaError(
             f"The bounds of column {name!r} are too far apart or too close for 64-bit arithmetic; "
