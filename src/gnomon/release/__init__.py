@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ron-gauss": "gnomon.release.ron_gauss:RonGauss",
+    "modips": "gnomon.baseline.modips:Modips",
 }
 
 

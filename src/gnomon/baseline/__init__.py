@@ -1,0 +1,25 @@
+"""The methods that the papers compare with, behind the interface of gnomon's own; imported when first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    "Modips": "gnomon.baseline.modips",
+}
+
+__all__ = ["Modips"]
+
+if TYPE_CHECKING:
+    from gnomon.baseline.modips import Modips
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'gnomon.baseline' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)
