@@ -136,7 +136,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
         self.events_ = tuple(account.events)
         self.account_ = account
         self.certificate_ = self._certify(table, account)
-        self._like = table.source.like
+        self._like = table.source.form()
         return self
 
     def _release(self, table: Table, account: Account) -> None:

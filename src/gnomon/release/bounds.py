@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gnomon.engine.local import fold
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import Adjacency, GaussianDP, PureDP, Spendable
 from gnomon.privacy.mechanism import release_vector
 from gnomon.privacy.sensitivity import Norm, histogram
+from gnomon.table.cells import numbers
 from gnomon.table.encode import Encoder
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def _noisy_counts(
 
 def _histogram(column: pa.Array, edges: Edges) -> npt.NDArray[np.int64]:
     """How many cells fall between consecutive edges; cells that are no numbers or lie outside count nowhere."""
-    values = pc.cast(column, pa.float64(), safe=False).drop_null().to_numpy(zero_copy_only=False)
+    cells = numbers(column)
+    values = cells.values if cells.missing is None else cells.values[~cells.missing]
     inner = values[(values >= edges[0]) & (values <= edges[-1])]
     place = np.clip(np.searchsorted(edges, inner, side="right") - 1, 0, len(edges) - 2)
     return np.bincount(place, minlength=len(edges) - 1).astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -69,7 +69,15 @@ class Source(ABC):
 
     def like(self, table: pa.Table) -> Any:
         """A table in the form in which this one came."""
-        return table
+        return self.form()(table)
+
+    def form(self) -> Callable[[pa.Table], Any]:
+        """`like`, without the rows: a fitted method keeps it, and a pickle of the method must not hold them."""
+        return _as_it_is
+
+
+def _as_it_is(table: pa.Table) -> pa.Table:
+    return table
 
 
 @contextmanager

@@ -6,7 +6,8 @@ No frame library is imported here: narwhals recognises an object only when its l
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -87,8 +88,8 @@ class FrameSource(Source):
         for start in range(0, len(frame), rows):
             yield from frame[start : start + rows].to_arrow().to_batches()
 
-    def like(self, table: pa.Table) -> Any:
-        return nw.from_arrow(table, backend=self._frame.implementation).to_native()
+    def form(self) -> Callable[[pa.Table], Any]:
+        return partial(_as_frame, self._frame.implementation)
 
 
 class PolarsLazySource(Source):
@@ -114,8 +115,8 @@ class PolarsLazySource(Source):
         for frame in self._lazy.select(columns).collect_batches(chunk_size=rows, maintain_order=True):
             yield from frame.to_arrow().to_batches()
 
-    def like(self, table: pa.Table) -> Any:
-        return nw.from_arrow(table, backend=nw.Implementation.POLARS).lazy().to_native()
+    def form(self) -> Callable[[pa.Table], Any]:
+        return _as_lazy
 
 
 class DuckdbSource(Source):
@@ -144,10 +145,8 @@ class DuckdbSource(Source):
         reader = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
         return reader(rows)  # type: ignore[no-any-return]
 
-    def like(self, table: pa.Table) -> Any:
-        import duckdb
-
-        return duckdb.from_arrow(table)
+    def form(self) -> Callable[[pa.Table], Any]:
+        return _as_relation
 
 
 class ArraySource(Source):
@@ -190,13 +189,31 @@ class ArraySource(Source):
             arrays = [pa.array(block[places[name]] if name in places else y) for name in columns]
             yield pa.RecordBatch.from_arrays(arrays, names=columns)
 
-    def like(self, table: pa.Table) -> Any:
-        features = [name for name in table.column_names if name != self._target]
+    def form(self) -> Callable[[pa.Table], Any]:
         dtype = self._X.dtype if self._X.dtype.kind == "f" else np.dtype(np.float64)
-        X = np.empty((table.num_rows, len(features)), dtype=dtype)
-        for j, name in enumerate(features):
-            X[:, j] = table[name].to_numpy()
-        return X if self._y is None else (X, table[self._target].to_numpy())
+        return partial(_as_array, dtype, self._target, self._y is not None)
+
+
+def _as_frame(implementation: Any, table: pa.Table) -> Any:
+    return nw.from_arrow(table, backend=implementation).to_native()
+
+
+def _as_lazy(table: pa.Table) -> Any:
+    return nw.from_arrow(table, backend=nw.Implementation.POLARS).lazy().to_native()
+
+
+def _as_relation(table: pa.Table) -> Any:
+    import duckdb
+
+    return duckdb.from_arrow(table)
+
+
+def _as_array(dtype: Any, target: str, labelled: bool, table: pa.Table) -> Any:
+    features = [name for name in table.column_names if name != target]
+    X = np.empty((table.num_rows, len(features)), dtype=dtype)
+    for j, name in enumerate(features):
+        X[:, j] = table[name].to_numpy()
+    return (X, table[target].to_numpy()) if labelled else X
 
 
 def _matrix(X: Any) -> Any:

@@ -5,7 +5,6 @@ What each costs a release is proved in `sensitivity.py` and docs/proofs; here is
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +15,7 @@ from gnomon.privacy.noise.exact import round_bounds
 from gnomon.privacy.noise.gaussian import rounded_gaussian
 from gnomon.privacy.noise.gram import GramDifference
 from gnomon.privacy.noise.laplace import discrete_laplace
+from gnomon.privacy.rounding import float_up, fraction, root_up
 
 TOTAL_VARIATION = 0.0
 
@@ -25,11 +25,11 @@ _LARGEST = 2**62
 def goe(q: int, sigma: float) -> NDArray[np.int64]:
     """A symmetric matrix of rounded Gaussians: sigma on the diagonal, sigma / sqrt 2 off it, mirrored.
 
-    The off-diagonal value is the float just above sigma / sqrt 2, so that no rounding takes from the noise.
+    The off-diagonal value is a float not below sigma / sqrt 2, so that no rounding takes from the noise.
     """
     _positive_size("goe", q)
     diagonal = rounded_gaussian(sigma, q)
-    beside = rounded_gaussian(math.nextafter(sigma / math.sqrt(2), math.inf), q * (q - 1) // 2)
+    beside = rounded_gaussian(float_up(root_up(fraction(sigma) ** 2 / 2)), q * (q - 1) // 2)
     noise = _mirrored(q, beside, offset=1)
     noise[np.diag_indices(q)] = diagonal
     return noise

@@ -1,0 +1,59 @@
+"""Weaknesses that attacks on gnomon itself once found; each stays mended."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from fractions import Fraction
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gnomon as gn
+from gnomon.errors import DataError
+from gnomon.privacy.noise import symmetric
+
+CANARY = 0.123456789012345
+ESTIMATED = '[table]\nname = "t"\n[columns.a]\nkind = "number"\nestimate = true\n'
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, pd.DataFrame, pl.DataFrame, pa.table, lambda d: pl.DataFrame(d).lazy()]
+)
+def test_a_pickled_method_does_not_carry_the_rows(form) -> None:
+    cells = {"a": [0.5, CANARY, 0.25], "b": [CANARY, 0.5, 0.75]}
+    array = form is np.asarray
+    data = np.array(list(cells.values())).T if array else form(cells)
+    schema = None if array else gn.Schema.of_arrays(2, (0.0, 1.0), names=["a", "b"])
+    method = gn.RonGauss(1.0, schema=schema, bounds=(0.0, 1.0) if array else None).fit(data)
+    carried = pickle.dumps(method)
+    assert np.float64(CANARY).tobytes() not in carried
+    assert np.float64(CANARY).tobytes()[::-1] not in carried  # pickled Python floats are big-endian
+    assert type(pickle.loads(carried).sample(4)) is type(method.sample(4))
+
+
+@pytest.mark.parametrize("cells", [["1", " 2 ", "3"], [1, None, 3], [1.0, float("nan"), 3.0]])
+def test_estimated_bounds_read_cells_as_the_encoder_does(cells) -> None:
+    schema = gn.Schema.loads(ESTIMATED + 'missing = "fill"\nfill = 1\n')
+    gn.RonGauss(1.0, schema=schema).fit(pa.table({"a": cells}))
+
+
+def test_estimated_bounds_never_quote_a_cell() -> None:
+    with pytest.raises(DataError) as refusal:
+        gn.RonGauss(1.0, schema=gn.Schema.loads(ESTIMATED)).fit(pa.table({"a": ["1", "canary-77", "3"]}))
+    assert "canary-77" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+
+
+def test_goe_noise_beside_the_diagonal_is_never_below_its_share() -> None:
+    pick = random.Random(5)
+    for _ in range(2000):
+        sigma = pick.uniform(1, 4) * 2.0**30
+        with mock.patch.object(symmetric, "rounded_gaussian", side_effect=lambda _, n: np.zeros(n)) as drawn:
+            symmetric.goe(2, sigma)
+        beside = drawn.call_args_list[1].args[0]
+        assert 2 * Fraction(beside) ** 2 >= Fraction(sigma) ** 2
