@@ -328,7 +328,7 @@ REFUSALS: dict[str, tuple[Spoil, str]] = {
     ),
     "unknown calibration": (options("--calibration", "hopeful"), "'calibration'"),
     "unknown task": (options("--task", "guessing"), "'task'"),
-    "rows zero": (options("--rows", "0"), "--rows"),
+    "rows zero": (options("--rows", "0"), "number of rows"),
     "unknown option": (options("--espilon", "1"), "--espilon"),
 }
 
@@ -478,6 +478,17 @@ def test_not_private_is_shouted(place: Place, capsys: pytest.CaptureFixture[str]
     assert "not private" in page.lower()
 
 
+def test_printed_noise_is_not_called_private_and_no_cap_covers_it(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["budget", "cap", str(place.data), "--epsilon", "10"]) == 0
+    assert place.release("--method", "ron-gauss", "--calibration", "paper") == 3
+    assert "requested epsilon inf" in capsys.readouterr().err
+    place.ledger.unlink()
+    assert place.release("--method", "ron-gauss", "--calibration", "paper") == 0
+    assert "NOT PRIVATE as declared" in capsys.readouterr().out
+
+
 def test_an_interrupt_is_quiet(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -486,7 +497,9 @@ def test_an_interrupt_is_quiet(
 
     monkeypatch.setattr("gnomon.table.check.check", interrupted)
     assert main(["check", str(place.data), "--schema", str(place.schema)]) == 130
-    assert "Traceback" not in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert err.startswith("gnomon: interrupted")
+    assert err.count("\n") == 1
 
 
 def test_a_bug_shows_its_kind_but_not_its_text(

@@ -60,13 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _warnings_as_lines():
             code = app(args=arguments, prog_name="gnomon", standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        code = code if isinstance(code, int) else 0
+        if code == INTERRUPTED:
+            complain("interrupted; 'gnomon budget show' tells whether a release was already charged.")
+        return code
     except GnomonError as refusal:
         complain(str(refusal))
         return refusal.exit_code
-    except KeyboardInterrupt:
-        complain("interrupted.")
-        return INTERRUPTED
     except BrokenPipeError:
         # the reader of a pipe (head, less) left: nothing is wrong, and nobody is there to be told
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,21 +7,20 @@ never privacy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gnomon.engine.local import Progress, quiet
 from gnomon.errors import DataError, GnomonError, ParameterError
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.ledger import Balance, Dataset, Ledger
+from gnomon.release.base import Release
 from gnomon.release.folder import check_place, write_release
 from gnomon.table.check import check
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
-
-if TYPE_CHECKING:
-    from gnomon.release.base import Release
 
 
 def publish(
@@ -41,6 +40,9 @@ def publish(
     check_place(out)
     schema = declared_schema(method)
     source = open_source(data, schema=schema)
+    if rows is not None:
+        _check_rows(rows)
+        method.check_rows(rows, source.n_rows())
     charge = _Charge(source, method, schema, ledger, out.name, progress)
     try:
         method.fit(source, progress=progress, charge=charge)
@@ -51,6 +53,13 @@ def publish(
         raise
     assert charge.balance is not None
     return charge.balance
+
+
+def _check_rows(rows: int) -> None:
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise ParameterError(
+            f"The number of rows to publish must be an integer of at least 1. Got {rows!r} instead."
+        )
 
 
 def declared_schema(method: Release) -> Schema:
@@ -84,4 +93,11 @@ class _Charge:
             rest = f" (There are {more} more problems; 'gnomon check' lists them.)" if more else ""
             raise DataError(report.problems[0] + rest)
         dataset = Dataset(self.source.title, self.source.fingerprint())
-        self.balance = self.ledger.charge(dataset, guarantee, method=self.method.name, note=self.note)
+        note = self.note
+        if self.method.calibration == "paper":
+            # printed noise may keep no epsilon at all, so no cap can cover it
+            guarantee, note = (
+                replace(guarantee, epsilon=math.inf),
+                f"{note} (as printed, charged as infinite)",
+            )
+        self.balance = self.ledger.charge(dataset, guarantee, method=self.method.name, note=note)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,8 +90,6 @@ def run(
     declared = _schema(schema, target, task)
     _one_of("--format", format, ("parquet", "csv"))
     _one_of("--unit", unit, ("row", "attribute"))
-    if rows is not None and rows < 1:
-        raise ParameterError(f"The --rows of a release must be at least 1. Got {rows} instead.")
     check_place(out)
     source = open_source(data, schema=declared)
     chosen = _choose(method, declared, source, epsilon, delta)
@@ -112,7 +109,7 @@ def run(
         balance = publish(
             source, estimator, out, ledger=Ledger(ledger), rows=rows, format=format, progress=watch
         )
-    _tell(estimator, out)
+    _tell(estimator, out, rows)
     say(left(balance))
 
 
@@ -171,24 +168,25 @@ def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
 
 
 def _passes(schema: Schema) -> int:
-    """Over the rows: the check, two to estimate bounds, two of the method, one to write."""
+    """Over the rows: the check, two to estimate bounds, as a rule two of the method, one to write."""
     return 4 + (2 if schema.estimated else 0)
 
 
-def _tell(estimator: Release, out: Path) -> None:
+def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     """A few lines that a person understands."""
-    from gnomon.report.words import best_guess, percent_up
+    from gnomon.report.words import best_guess, percent_up, protects
 
     guarantee: Guarantee = estimator.guarantee_
-    say(f"Released {out}: {estimator.name} of {estimator.n_rows_:,} rows.")
-    if math.isinf(guarantee.epsilon):
-        say("NOT PRIVATE: epsilon is infinite, no noise was added. Do not publish this folder.")
+    count = estimator.n_rows_ if rows is None else rows
+    columns = len(estimator.data_schema_.released)
+    say(f"Released {out}: {count:,} rows, {columns:,} columns, by {estimator.name}.")
+    if not estimator.certificate_.holds:
+        say(f"NOT PRIVATE as declared. {estimator.certificate_.statement}")
         return
-    delta = "" if guarantee.delta == 0 else f", delta = {guarantee.delta:g}"
+    delta = "" if guarantee.delta == 0 else f" and delta = {guarantee.delta:g}"
     guess = percent_up(best_guess(guarantee.epsilon, guarantee.delta))
     say(
-        f"Guarantee: epsilon = {guarantee.epsilon:g}{delta} for one {guarantee.unit.value}. Nobody can "
-        "tell which of two "
-        f"records was in the table more than {guess} of the time (a coin: 50%)."
+        f"Guarantee: epsilon = {guarantee.epsilon:g}{delta} for {protects(guarantee)}. Of two versions of it that are "
+        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%)."
     )
     say(f"Read {out / 'report.html'} in a browser; the whole folder may be published.")

@@ -1,0 +1,126 @@
+"""What a budget buys: numbers that agree with the mechanisms, and advice that follows from them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gnomon.errors import ParameterError, SchemaError
+from gnomon.plan import LARGE, SMALL, MethodPlan, PlannedNoise, advise, choose, distortion, plan
+from gnomon.privacy.guarantee import ApproxDP, PureDP
+from gnomon.projection.orthonormal import haar
+from gnomon.release import METHODS
+from gnomon.table.schema import Column, Schema
+
+
+def schema(columns: int = 20, classes: int = 2) -> Schema:
+    numbers = [Column(name=f"x{j}", kind="number", low=0, high=1) for j in range(columns)]
+    if classes:
+        values = tuple(f"c{i}" for i in range(classes))
+        numbers.append(Column(name="y", kind="category", values=values, role="target"))
+    return Schema(name="t", columns=tuple(numbers))
+
+
+def ron_gauss(plans: list[MethodPlan]) -> MethodPlan:
+    return next(planned for planned in plans if planned.method == "ron-gauss")
+
+
+def noise(planned: MethodPlan, statistic: str) -> float:
+    return next(line.std for line in planned.noise if line.statistic == statistic)
+
+
+def test_every_method_is_planned() -> None:
+    plans = plan(schema(), 5000, PureDP(1.0))
+    assert {planned.method for planned in plans} <= set(METHODS)
+    assert "ron-gauss" in {planned.method for planned in plans}
+    for planned in plan(schema(), 5000, ApproxDP(1.0, 1e-6)):
+        assert planned.noise
+        assert planned.advice.endswith(".")
+        assert planned.n_components >= 1
+        assert math.isfinite(planned.error)
+        assert all(isinstance(line, PlannedNoise) and line.std >= 0 for line in planned.noise)
+
+
+def test_model_releases_come_first_and_auto_takes_the_first() -> None:
+    plans = plan(schema(), 5000, PureDP(1.0))
+    roads = [planned.road for planned in plans]
+    assert roads == sorted(roads, key=lambda road: road != "model")
+    assert choose(schema(), 5000, PureDP(1.0)) == plans[0].method
+
+
+@pytest.mark.parametrize("better", [{"rows": 50_000}, {"epsilon": 10.0}])
+def test_more_rows_or_more_epsilon_never_make_it_worse(better: dict[str, float]) -> None:
+    few = ron_gauss(plan(schema(), 5000, PureDP(1.0)))
+    many = ron_gauss(plan(schema(), int(better.get("rows", 5000)), PureDP(better.get("epsilon", 1.0))))
+    assert many.n_components >= few.n_components
+    assert many.error < few.error
+
+
+def test_the_planned_noise_is_the_noise_of_the_release() -> None:
+    """A real release of the advised dimension meets the planned noise in its class counts."""
+    n = 400
+    planned = ron_gauss(plan(schema(4), n, PureDP(1.0)))
+    rng = np.random.default_rng(0)
+    X, y = rng.random((n, 4)), rng.integers(0, 2, n)
+    method = METHODS["ron-gauss"](epsilon=1.0, bounds=(0, 1), classes=[0, 1], random_state=0).fit(X, y)
+    assert method.n_components_ == planned.n_components
+    from gnomon.privacy.mechanism import moment_noise
+    from gnomon.release.ron_gauss import LAMBDA
+
+    event = method.events_[-1]
+    q = planned.n_components + 1
+    law = moment_noise(q, event.loss, ball=event.sensitivity.value / 2, blocks=2).law
+    assert noise(planned, "size of a class") == pytest.approx(law.diagonal / LAMBDA**2, rel=1e-6)
+
+
+def test_no_noise_without_privacy() -> None:
+    planned = ron_gauss(plan(schema(), 5000, PureDP(math.inf)))
+    assert all(line.std == 0 for line in planned.noise)
+    assert "not private" in planned.advice
+
+
+def test_tasks_change_what_is_released() -> None:
+    clustering = ron_gauss(plan(schema(classes=0), 5000, PureDP(1.0)))
+    assert "mean of all rows" in {line.statistic for line in clustering.noise}
+    assert "size of a class" not in {line.statistic for line in clustering.noise}
+    regression = ron_gauss(plan(schema(), 5000, PureDP(1.0), target="x0"))
+    assert "mean of all rows" in {line.statistic for line in regression.noise}
+
+
+def test_a_small_table_is_told_what_it_takes() -> None:
+    planned = ron_gauss(plan(schema(100), 50, PureDP(0.1)))
+    assert planned.error > LARGE
+    assert "It takes" in planned.advice
+
+
+def test_estimated_bounds_can_be_planned() -> None:
+    columns = (Column(name="x", kind="number", estimate=True), Column(name="z", kind="boolean"))
+    assert plan(Schema(name="t", columns=columns), 1000, PureDP(1.0))
+
+
+def test_advice_follows_the_error() -> None:
+    assert "enough" in advise(SMALL)
+    assert "some loss" in advise(LARGE)
+    assert "Little" in advise(LARGE + 0.01)
+
+
+def test_distortion_is_the_spread_of_projected_squared_lengths() -> None:
+    m, p, draws = 12, 4, 4000
+    rng = np.random.default_rng(5)
+    x = np.ones(m) / math.sqrt(m)
+    lengths = np.array([np.sum((x @ haar(m, p, rng)) ** 2) for _ in range(draws)])
+    assert lengths.std() / lengths.mean() == pytest.approx(distortion(p, m), rel=0.1)
+    assert distortion(m, m) == 0
+
+
+@pytest.mark.parametrize("rows", [1, 0, -5, True, 2.5])
+def test_rows_must_be_a_number_of_rows(rows: object) -> None:
+    with pytest.raises(ParameterError, match="'rows'"):
+        plan(schema(), rows, PureDP(1.0))  # type: ignore[arg-type]
+
+
+def test_an_unknown_target_is_refused() -> None:
+    with pytest.raises(SchemaError, match="'mood'"):
+        plan(schema(), 100, PureDP(1.0), target="mood")
