@@ -20,12 +20,16 @@ _HOMES = {
     "Adjacency": "gnomon.privacy.guarantee",
     "Unit": "gnomon.privacy.guarantee",
     "RonGauss": "gnomon.release.ron_gauss",
+    "JlLaplace": "gnomon.release.jl_laplace",
+    "DpPro": "gnomon.release.dppro",
 }
 
 __all__ = [*_HOMES, "__version__"]
 
 if TYPE_CHECKING:
     from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, PureDP, Unit
+    from gnomon.release.dppro import DpPro
+    from gnomon.release.jl_laplace import JlLaplace
     from gnomon.release.ron_gauss import RonGauss
     from gnomon.table.schema import Column, Schema
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ron-gauss": "gnomon.release.ron_gauss:RonGauss",
+    "jl-laplace": "gnomon.release.jl_laplace:JlLaplace",
+    "dppro": "gnomon.release.dppro:DpPro",
     "modips": "gnomon.baseline.modips:Modips",
 }
 

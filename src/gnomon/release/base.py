@@ -290,6 +290,11 @@ class Release(BaseEstimator):  # type: ignore[misc]
             delivered=account.delivered,
         )
 
+    @property
+    def data_schema_(self) -> Schema:
+        """The schema of the released rows, which is that of the table unless a method shows something else."""
+        return self.schema_
+
     def _rng(self) -> np.random.Generator:
         """Seeds the projection and the sampling of the model; never the noise."""
         return np.random.default_rng(self.random_state)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -78,9 +79,11 @@ def write_release(
         save_map(folder / "map.npz", method.public_arrays())
         method.schema_.save(folder / "schema.toml")
         hashes = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
-        certificate = method.certificate_.with_files(hashes)
+        certificate = method.certificate_.with_files(hashes, released_rows=n)
         (folder / "certificate.yaml").write_text(certificate.to_yaml(), encoding="utf-8")
-        (folder / "report.html").write_text(public_page(certificate, method.schema_, shown), encoding="utf-8")
+        (folder / "report.html").write_text(
+            public_page(certificate, method.data_schema_, shown), encoding="utf-8"
+        )
 
 
 def _write_rows(path: Path, batches: Iterator[pa.Table], format: str, n: int, progress: Progress) -> pa.Table:
@@ -163,9 +166,14 @@ def transform_batches(
     target = schema.target.name if schema.target is not None and schema.target.name in source.names else None
     done, total = 0, source.n_rows()
     for batch in source.batches([*names, target] if target else names):
-        seen = encoder.decode(chart.lift(chart.components(encoder.encode(batch).X)), None)
+        C = chart.components(encoder.encode(batch).X)
+        if chart.components_only:
+            seen = pa.table(list(np.ascontiguousarray(C.T)), names=[f"c{j}" for j in range(C.shape[1])])
+            place = C.shape[1]
+        else:
+            seen = encoder.decode(chart.lift(C), None)
+            place = [column.name for column in schema.released].index(target) if target else 0
         if target:
-            place = [column.name for column in schema.released].index(target)
             seen = seen.add_column(place, target, batch.column(batch.schema.get_field_index(target)))
         done += batch.num_rows
         progress("transforming", done, total)

@@ -33,7 +33,8 @@ class PublicMap:
     projection (m, p)    W with orthonormal columns, or None for the identity;
     offset (p,), radius  the ball in the projected space that rows are clipped to;
     length               the length that `lift` gives back to rows that were normalised;
-    mean (m,)            taken from normalised rows, which are then normalised again (RON-Gauss as printed).
+    mean (m,)            taken from normalised rows, which are then normalised again (RON-Gauss as printed);
+    components_only      whether the release shows components, not columns that they were lifted back into.
     """
 
     centre: Vector
@@ -44,6 +45,7 @@ class PublicMap:
     radius: float
     length: float = 1.0
     mean: Vector | None = None
+    components_only: bool = False
 
     @classmethod
     def identity(cls, m: int, *, radius: float, normalise: bool = False) -> PublicMap:
@@ -152,6 +154,7 @@ class PublicMap:
             "radius": np.array(self.radius),
             "length": np.array(self.length),
             "mean": np.zeros(0) if self.mean is None else self.mean,
+            "components_only": np.array(self.components_only),
         }
 
     @classmethod
@@ -161,6 +164,7 @@ class PublicMap:
             flat = {name: held[name].astype(np.float64) for name in ("centre", "weight", "offset", "mean")}
             W = held["projection"].astype(np.float64)
             normalise, radius, length = (float(held[name]) for name in ("normalise", "radius", "length"))
+            components_only = bool(held.get("components_only", np.array(False)))
         except (KeyError, TypeError, ValueError) as problem:
             raise DataError(
                 "The map of this release lacks a part; ask its publisher for a whole copy."
@@ -177,7 +181,15 @@ class PublicMap:
         mean = flat["mean"] if flat["mean"].size else None
         projection = W if W.size else None
         return cls(
-            flat["centre"], flat["weight"], bool(normalise), projection, flat["offset"], radius, length, mean
+            flat["centre"],
+            flat["weight"],
+            bool(normalise),
+            projection,
+            flat["offset"],
+            radius,
+            length,
+            mean,
+            components_only,
         )
 
 
