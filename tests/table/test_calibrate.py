@@ -29,6 +29,9 @@ def test_assigning_gives_the_shares(shares: list[float]) -> None:
 def test_assigning_few_or_equal_rows() -> None:
     assert assign(np.zeros((2, 0)), np.array([0.5, 0.5])).shape == (0,)
     assert set(assign(np.ones((2, 4)), np.array([0.0, 1.0])).tolist()) == {1}
+    one_far = np.zeros((2, 10_000))
+    one_far[0, 0] = 1e9
+    assert set(assign(one_far, np.array([0.0, 1.0])).tolist()) == {1}  # a share of nothing means never
 
 
 SCHEMA = Schema.loads("""

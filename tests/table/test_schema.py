@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given, settings
@@ -303,6 +303,12 @@ def test_writing_and_reading_back_gives_the_same_schema(schema: Schema) -> None:
     again = Schema.loads(schema.dumps())
     assert again == schema
     assert again.dumps() == schema.dumps()
+
+
+def test_an_offset_that_toml_cannot_write_becomes_utc() -> None:
+    odd = datetime(2020, 1, 1, tzinfo=timezone(timedelta(seconds=30)))
+    schema = Schema(columns=(Column(name="c", kind="date", low=odd, high=odd + timedelta(days=1)),))
+    assert Schema.loads(schema.dumps()) == schema
 
 
 def test_saved_and_loaded(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -243,3 +243,11 @@ def test_a_csv_column_that_starts_with_integers_may_go_on_with_fractions(tmp_pat
     source = open_source(written(tmp_path, "age,ward\n" + rows + "\n"), schema=SCHEMA)
     assert source.n_rows() == 400_001
     assert [batch["age"][-1].as_py() for batch in source.batches(["age"])][-1] == 1.5
+
+
+def test_a_quoted_line_break_may_lie_on_the_edge_of_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gnomon.table.files._BLOCK_BYTES", 64)
+    path = written(tmp_path, "age,ward\n" + '1,"a\nb\nc\nd"\n' * 200)
+    assert read(path)["ward"].to_pylist() == ["a\nb\nc\nd"] * 200
