@@ -329,6 +329,10 @@ REFUSALS: dict[str, tuple[Spoil, str]] = {
     "unknown calibration": (options("--calibration", "hopeful"), "'calibration'"),
     "unknown task": (options("--task", "guessing"), "'task'"),
     "rows zero": (options("--rows", "0"), "number of rows"),
+    "rows of a row release": (
+        options("--method", "jl-laplace", "--rows", "7"),
+        "one row for each row of the table",
+    ),
     "unknown option": (options("--espilon", "1"), "--espilon"),
 }
 

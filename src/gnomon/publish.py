@@ -16,7 +16,7 @@ from gnomon.engine.local import Progress, quiet
 from gnomon.errors import DataError, GnomonError, ParameterError
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.ledger import Balance, Dataset, Ledger
-from gnomon.release.base import Release
+from gnomon.release.base import ModelRelease, Release
 from gnomon.release.folder import check_place, write_release
 from gnomon.table.check import check
 from gnomon.table.schema import Schema
@@ -41,8 +41,7 @@ def publish(
     schema = declared_schema(method)
     source = open_source(data, schema=schema)
     if rows is not None:
-        _check_rows(rows)
-        method.check_rows(rows, source.n_rows())
+        _check_rows(method, rows, source.n_rows())
     charge = _Charge(source, method, schema, ledger, out.name, progress)
     try:
         method.fit(source, progress=progress, charge=charge)
@@ -55,10 +54,16 @@ def publish(
     return charge.balance
 
 
-def _check_rows(rows: int) -> None:
+def _check_rows(method: Release, rows: int, n: int) -> None:
+    """Refuse, before anything is charged, a number of rows that the method cannot publish."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise ParameterError(
             f"The number of rows to publish must be an integer of at least 1. Got {rows!r} instead."
+        )
+    if not isinstance(method, ModelRelease) and rows != n:
+        raise ParameterError(
+            f"The method {method.name} publishes one row for each row of the table and no other number of rows; "
+            "leave the number out, or use a method that fits a model."
         )
 
 

@@ -184,5 +184,5 @@ def columns_words(count: int) -> str:
 
 
 def loss_words(kind: str, amount: float) -> str:
-    symbol = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}.get(kind, kind)
+    symbol = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}.get(kind, kind)
     return f"{symbol} = {'∞' if math.isinf(amount) else tidy(amount)}"
