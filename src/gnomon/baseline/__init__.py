@@ -6,12 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
+    "BlockiGauss": "gnomon.baseline.blocki",
     "Modips": "gnomon.baseline.modips",
 }
 
-__all__ = ["Modips"]
+__all__ = ["BlockiGauss", "Modips"]
 
 if TYPE_CHECKING:
+    from gnomon.baseline.blocki import BlockiGauss
     from gnomon.baseline.modips import Modips
 
 

@@ -12,10 +12,10 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from gnomon.errors import DataError, GnomonError
 from gnomon.privacy.accounting import guarantee_of
@@ -37,6 +37,7 @@ _SAMPLERS = {
     "rounded-gaussian": "gaussian",
     "goe": "symmetric",
     "discrete-gaussian": "discrete",
+    "gaussian-sketch": "sketch",
 }
 
 Line = Annotated[str, StringConstraints(max_length=20_000)]
@@ -67,7 +68,7 @@ class Mechanism(_Part):
     norm: Line
     sensitivity: Amount
     scale: Annotated[float, Field(ge=0)]
-    loss: Annotated[dict[Literal["epsilon", "mu", "rho"], Amount], Field(min_length=1, max_length=1)]
+    loss: Annotated[dict[Literal["epsilon", "delta", "mu", "rho"], Amount], Field(min_length=1, max_length=2)]
     unit: Unit
     adjacency: Adjacency
 
@@ -101,6 +102,13 @@ class Certificate(_Part):
     post_processing: Lines = ()
     versions: Annotated[dict[Line, Line], Field(max_length=100)] = {}
     files: Annotated[dict[Line, Line], Field(max_length=1_000)] = {}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        """A file from elsewhere must not claim to hold what its own fields deny."""
+        if self.holds and not (self.noise.private and math.isfinite(self.privacy.epsilon)):
+            raise ValueError("it cannot hold without private noise and a finite epsilon")
+        return self
 
     @property
     def guarantee(self) -> Guarantee:
@@ -281,13 +289,14 @@ def _total_variation(mechanism: str) -> float:
 
 
 def _composition(events: Sequence[Event]) -> str:
-    kinds = {next(iter(event.to_dict()["loss"])) for event in events}
+    kinds = {" and ".join(event.to_dict()["loss"]) for event in events}
     words = {
         "epsilon": "pure epsilons add",
+        "epsilon and delta": "(epsilon, delta) pairs add",
         "mu": "mu adds in squares and is converted to (epsilon, delta) exactly (Balle and Wang)",
         "rho": "rho adds and is converted by Canonne, Kamath and Steinke",
     }
-    rules = [words[kind] for kind in ("epsilon", "mu", "rho") if kind in kinds]
+    rules = [words[kind] for kind in words if kind in kinds]
     if len(events) < 2:
         return "one use of the rows; " + (rules[0] if rules else "nothing was spent")
     return f"{len(events)} uses of the rows, one after another; " + "; ".join(rules)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gnomon.errors import ParameterError
 from gnomon.privacy.accounting import spendable
-from gnomon.privacy.guarantee import ZCDP, Adjacency, GaussianDP, Guarantee, PureDP, Spendable
+from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.rounding import float_up, fraction, root_up
 from gnomon.privacy.sensitivity import Norm, Number, Sensitivity, moments
 
@@ -47,18 +47,23 @@ class Event:
     mechanism: str
     sensitivity: Sensitivity
     scale: float
-    loss: Spendable
+    loss: Spendable | ApproxDP
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a certificate, in a fixed order."""
-        kind, amount = loss_parts(self.loss)
+        loss = self.loss
+        spent = (
+            {"epsilon": loss.epsilon, "delta": loss.delta}
+            if isinstance(loss, ApproxDP)
+            else dict([loss_parts(loss)])
+        )
         return {
             "statistic": self.statistic,
             "mechanism": self.mechanism,
             "norm": self.sensitivity.norm.value,
             "sensitivity": float_up(self.sensitivity.value),
             "scale": self.scale,
-            "loss": {kind: amount},
+            "loss": spent,
             "unit": self.sensitivity.unit.value,
             "adjacency": self.sensitivity.adjacency.value,
         }
@@ -114,12 +119,17 @@ def _scale(distance: Fraction, loss: Spendable) -> float:
         return 0.0
     exact = fraction(amount)
     scale = float_up(root_up(distance**2 / (2 * exact)) if isinstance(loss, ZCDP) else distance / exact)
-    if scale > _LARGEST_SCALE:
+    return _fitting(scale)
+
+
+def _fitting(spread: float) -> float:
+    """The spread of a noise, refused where it would leave 64-bit integers."""
+    if spread > _LARGEST_SCALE:
         raise ParameterError(
-            f"The loss {amount} is too small: its noise would not fit into 64-bit integers; "
+            "The loss is too small: its noise would not fit into 64-bit integers; "
             "spend more or use a coarser grid."
         )
-    return scale
+    return spread
 
 
 def _gaussian_std(sigma: float) -> float:
@@ -235,7 +245,8 @@ def _moment_noise_by(mechanism: str, q: int, ball: Number, blocks: int, loss: Sp
         off_diagonal = math.sqrt(2 * (q + 1) * scale**2 + _ROUNDING)
     else:
         diagonal, off_diagonal = _gaussian_std(scale), _gaussian_std(scale / math.sqrt(2))
-    return MomentNoise(mechanism, sensitivity, scale, NoiseLaw(mechanism, diagonal, off_diagonal), q)
+    law = NoiseLaw(mechanism, _fitting(diagonal), off_diagonal)
+    return MomentNoise(mechanism, sensitivity, scale, law, q)
 
 
 def moment_noise(

@@ -13,6 +13,8 @@ _HOMES = {
     "ron-gauss": "gnomon.release.ron_gauss:RonGauss",
     "jl-laplace": "gnomon.release.jl_laplace:JlLaplace",
     "dppro": "gnomon.release.dppro:DpPro",
+    "dprp": "gnomon.release.dprp:Dprp",
+    "blocki": "gnomon.baseline.blocki:BlockiGauss",
     "modips": "gnomon.baseline.modips:Modips",
 }
 
