@@ -30,17 +30,18 @@ from gnomon.privacy.accounting import (
 from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, PureDP, Unit
 
 GRID = [(e, d) for e in (1e-6, 0.01, 0.5, 1.0, 8.0, 50.0) for d in (1e-300, 1e-30, 1e-9, 1e-5, 0.1, 0.9)]
+EXTREMES = [(1e-130, 1e-150), (1e-30, 1e-300), (1e5, 1e-6), (700.0, 1e-300), (1e-300, 0.5)]
 
 
 def exact_delta(mu: float, epsilon: float):
     """Written again at twice the precision, so that a slip in the first is seen."""
     mp = MPContext()
-    mp.dps = 250
+    mp.dps = 1000 if mu < 1e-20 else 250
     a, b = mp.mpf(epsilon) / mp.mpf(mu) - mp.mpf(mu) / 2, mp.mpf(epsilon) / mp.mpf(mu) + mp.mpf(mu) / 2
     return mp.erfc(a / mp.sqrt(2)) / 2 - mp.exp(epsilon) * mp.erfc(b / mp.sqrt(2)) / 2
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), GRID)
+@pytest.mark.parametrize(("epsilon", "delta"), GRID + EXTREMES)
 def test_mu_is_the_last_double_that_keeps_the_promise(epsilon: float, delta: float) -> None:
     mu = mu_of(epsilon, delta)
     assert exact_delta(mu, epsilon) <= delta

@@ -190,6 +190,10 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
         (_edited(surprise=1), "not valid at 'surprise'"),
         (_edited(format="gnomon certificate 9"), "not valid at 'format'"),
         (_edited(privacy={"epsilon": -1}), "not valid at 'privacy"),
+        (
+            _edited(noise={"source": "s", "private": False, "total_variation": 0}),
+            "cannot hold without private",
+        ),
         (_edited(rows=-5), "not valid at 'rows"),
         (_edited(events=[{"loss": {"epsilon": float("nan")}}]), "not valid at 'events"),
         (_edited(events=7), "not valid at 'events'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
 from gnomon.errors import ParameterError
@@ -20,6 +21,10 @@ def test_declared_is_pure_where_delta_is_zero() -> None:
         Adjacency.ADD_REMOVE,
         0.0,
     )
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    assert PureDP(np.float64(1.0)) == PureDP(np.int64(1)) == PureDP(1.0)
 
 
 def test_promises_are_frozen() -> None:

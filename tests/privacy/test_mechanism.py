@@ -249,6 +249,7 @@ def _matrix(S: object = None, loss: object = None, **kinds: object) -> object:
         (lambda: _vector(PureDP(1.0), adjacency=ADD), "they must agree"),
         (lambda: _vector(PureDP(1.0), unit=Unit.ATTRIBUTE), "they must agree"),
         (lambda: _vector(PureDP(1e-30)), "64-bit integers"),
+        (lambda: moment_noise(784, PureDP(1.0), ball=2**53), "64-bit integers"),
         (lambda: _matrix(loss=ApproxDP(1.0, 1e-5)), "ApproxDP instead: convert it with spendable"),
         (lambda: _matrix(loss=PureDP(1.0), mechanism="goe"), "'mechanism' parameter"),
         (lambda: _matrix(loss=PureDP(1.0, adjacency=ADD)), "they must agree"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,5 +38,6 @@ def test_edges() -> None:
     assert root_up(0) == 0
     assert float_up(Fraction(10) ** 400) == math.inf
     assert fraction(0.1) == Fraction(0.1)
+    assert fraction(np.int64(2**60 + 1)) == 2**60 + 1
     with pytest.raises(ValueError, match="negative"):
         root_up(-1)

@@ -1,7 +1,7 @@
 """How losses add up, and what they mean as (epsilon, delta): exact conversions, rounded so that the promise
 holds.
 
-Every number that could weaken a guarantee is computed to 120 digits and rounded to the safe side: `mu` and
+Every number that could weaken a guarantee is computed to 60 digits and rounded to the safe side: `mu` and
 `rho` down, `epsilon` and `delta` up. Proofs and references: docs/proofs/composition.md.
 """
 
@@ -20,7 +20,7 @@ from gnomon.errors import ParameterError
 from gnomon.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, Loss, PureDP, Spendable
 from gnomon.privacy.rounding import float_up, fraction, root_up
 
-_DIGITS = 120  # a cancellation in delta costs about log10(1 / epsilon) + 3 of them
+_DIGITS = 60  # and as many again as the cancellation in delta takes away
 _Number = Any  # an mpmath number; mpmath carries no types
 _thread = threading.local()
 
@@ -34,7 +34,7 @@ def _mp() -> Any:
 
 
 def _up(value: _Number) -> float:
-    """The double just above an mpmath number that is right to 100 digits."""
+    """The double just above an mpmath number that is right to 50 digits."""
     nearest = float(value)
     return nearest if nearest > value else math.nextafter(nearest, math.inf)
 
@@ -83,11 +83,14 @@ def _gaussian_delta(mu: float, epsilon: float, pure: float = 0.0) -> _Number:
     epsilon by it: p delta(epsilon - pure) + (1 - p) delta(epsilon + pure) for p = e^pure / (1 + e^pure).
     """
     mp = _mp()
-    m, e = mp.mpf(mu), mp.mpf(epsilon)
-    if pure:
-        right, shift = 1 / (1 + mp.exp(-mp.mpf(pure))), mp.mpf(pure)
-        return right * _gaussian_delta(mu, e - shift) + (1 - right) * _gaussian_delta(mu, e + shift)
-    return mp.ncdf(-e / m + m / 2) - mp.exp(e) * mp.ncdf(-e / m - m / 2)
+    # the two terms differ by a share of about mu^2 / (mu + epsilon)
+    lost = max(0.0, -2 * math.log10(mu), math.log10(max(float(abs(epsilon)), 1.0)) - 2 * math.log10(mu))
+    with mp.workdps(_DIGITS + int(lost)):
+        m, e = mp.mpf(mu), mp.mpf(epsilon)
+        if pure:
+            right, shift = 1 / (1 + mp.exp(-mp.mpf(pure))), mp.mpf(pure)
+            return right * _gaussian_delta(mu, e - shift) + (1 - right) * _gaussian_delta(mu, e + shift)
+        return mp.ncdf(-e / m + m / 2) - mp.exp(e) * mp.ncdf(-e / m - m / 2)
 
 
 def _check_pure(pure: float, below: float = math.inf) -> None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from numbers import Real
 
 from gnomon.errors import ParameterError
 
@@ -34,7 +35,7 @@ class _Promise:
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise ParameterError(f"The '{name}' parameter must be a number. Got {value!r} instead.")
     return float(value)
 

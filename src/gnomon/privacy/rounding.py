@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from numbers import Integral
 
 ROOT_BITS = 80  # a square root is exact to 2**-80 of itself, and never below the truth
 
 
 def fraction(value: int | float | Fraction) -> Fraction:
-    """The exact value of a finite number."""
-    return Fraction(value) if isinstance(value, int | Fraction) else Fraction(float(value))
+    """The exact value of a finite number; numpy's whole numbers too, which a double would round."""
+    if isinstance(value, Fraction):
+        return value
+    return Fraction(int(value)) if isinstance(value, Integral) else Fraction(float(value))
 
 
 def float_up(value: Fraction) -> float:
