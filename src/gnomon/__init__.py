@@ -22,6 +22,7 @@ _HOMES = {
     "RonGauss": "gnomon.release.ron_gauss",
     "JlLaplace": "gnomon.release.jl_laplace",
     "DpPro": "gnomon.release.dppro",
+    "Dprp": "gnomon.release.dprp",
 }
 
 __all__ = [*_HOMES, "__version__"]
@@ -29,6 +30,7 @@ __all__ = [*_HOMES, "__version__"]
 if TYPE_CHECKING:
     from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, PureDP, Unit
     from gnomon.release.dppro import DpPro
+    from gnomon.release.dprp import Dprp
     from gnomon.release.jl_laplace import JlLaplace
     from gnomon.release.ron_gauss import RonGauss
     from gnomon.table.schema import Column, Schema

@@ -12,5 +12,5 @@ from gnomon.statistics.grid import Matrix
 
 def sign(m: int, k: int, rng: np.random.Generator) -> Matrix:
     """R (m, k) with independent entries +-1/sqrt(k): E ||xR||^2 = ||x||^2 and theta_2(R) = 1 (Achlioptas 2003)."""
-    signs: Matrix = 2.0 * rng.integers(0, 2, (m, k)) - 1.0
+    signs = np.where(rng.integers(0, 2, (m, k)) == 0, -1.0, 1.0)
     return on_grid(signs / math.sqrt(k))

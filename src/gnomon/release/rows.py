@@ -29,18 +29,21 @@ class RowRelease(Release):
 
     def sample_batches(self, n: int | None = None) -> Iterator[pa.Table]:
         """The released rows as Arrow tables, a batch at a time."""
-        if n is not None and n != self.n_rows_:
-            raise ParameterError(
-                f"{type(self).__name__} releases one noisy row for each record, not a model to draw from, so it "
-                f"has {self.n_rows_} rows and no other number. Got {n!r} instead: leave n out, or use a method that "
-                "fits a model."
-            )
+        self._refuse_other(n)
         for chunk in self.spool_.chunks():
             yield self._released(chunk)
 
     def sample(self, n: int | None = None) -> Any:
         """The released rows in the frame type of the input; the same rows at every call."""
         return self._like(pa.concat_tables(self.sample_batches(n)))
+
+    def _refuse_other(self, n: int | None) -> None:
+        if n is not None and n != self.n_rows_:
+            raise ParameterError(
+                f"{type(self).__name__} releases one noisy row for each record, not a model to draw from, so it "
+                f"has {self.n_rows_} rows and no other number. Got {n!r} instead: leave n out, or use a method that "
+                "fits a model."
+            )
 
     def _released(self, chunk: npt.NDArray[Any]) -> pa.Table:
         """A batch of released rows from the noisy integers of the records."""

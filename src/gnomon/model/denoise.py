@@ -1,0 +1,148 @@
+"""Noisy rows made useful: a model from their noisy moments, and each row as that model sees it through its noise.
+
+A noisy row alone tells little. The noisy moment matrix of all rows tells how rows are distributed; given it, the best
+account of a record is the distribution of its true row given its noisy one. A draw from that distribution keeps the
+spread and the correlations of the table (the average over rows is the model itself), where the mean of it, the Wiener
+filter, would shrink both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.statistics.grid import Matrix
+
+Vector = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+RATE = 0.6  # the weight of the features' evidence about a label: the model is never quite the table (Gruenwald 2012)
+CALM = 0.2  # how far chance may move a label away from the most probable one
+SMALLEST_CLASS = 0.02  # of the rows; below it, a noisy count tells nothing about a class
+ALMOST = 0.9  # the largest share of the spread along a direction that classes may explain
+LEFT = 0.05  # of the features' spread, at least this much is not along the visible directions
+
+
+@dataclass(frozen=True)
+class NoisyMoments:
+    """Moments of n rows (x, l): S = sum of outer products plus noise of deviation `beside` off the diagonal.
+
+    x are the features; l is a one-hot label times `scale` (K > 1 columns), or one constant column `scale` (K = 1).
+    """
+
+    S: Matrix
+    beside: float
+    n: int
+    scale: float
+    classes: int
+
+    @property
+    def m(self) -> int:
+        return len(self.S) - self.classes
+
+
+@dataclass(frozen=True)
+class RowModel:
+    """Gaussian classes of weights (K,) and means (K, m), all with the covariance V diag(v) V'."""
+
+    weights: Vector
+    means: Matrix
+    values: Vector
+    vectors: Matrix
+
+    def see(self, Z: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Matrix:
+        """A draw of each true row given its noisy features Z (n, m) and its noisy label (n, K)."""
+        c = most_probable(
+            self._evidence(Z, labels, noise, scale) + rng.gumbel(size=(len(Z), len(self.weights)))
+        )
+        away = (Z - self.means[c]) @ self.vectors
+        gain = self.values / (self.values + noise**2)
+        away *= gain
+        away += rng.standard_normal(away.shape) * (noise * np.sqrt(gain))
+        found: Matrix = self.means[c] + away @ self.vectors.T
+        return found
+
+    def label(self, X: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Codes:
+        """The most probable label of rows X whose noisy labels were `labels`; where nothing tells, the largest class."""
+        white = self.vectors / np.sqrt(self.values)
+        centres = self.means @ white
+        evidence = (X @ white) @ centres.T - 0.5 * np.sum(centres**2, axis=1)
+        posterior = RATE * evidence + np.log(self.weights) + label_evidence(labels, noise, scale)
+        return most_probable(posterior + CALM * rng.gumbel(size=posterior.shape))
+
+    def _evidence(self, Z: Matrix, labels: Matrix, noise: float, scale: float) -> Matrix:
+        white = self.vectors / np.sqrt(self.values + noise**2)
+        seen, centres = Z @ white, self.means @ white
+        features = seen @ centres.T - 0.5 * np.sum(centres**2, axis=1)
+        found: Matrix = features + np.log(self.weights) + label_evidence(labels, noise, scale)
+        return found
+
+
+def label_evidence(labels: Matrix, noise: float, scale: float) -> Matrix:
+    """log-likelihood of every class, up to a constant, from a one-hot label times `scale` seen through noise."""
+    return labels * (scale / max(noise, 1e-9) ** 2) if labels.shape[1] > 1 else np.zeros((len(labels), 1))
+
+
+def most_probable(scores: Matrix) -> Codes:
+    found: Codes = np.argmax(scores, axis=1)
+    return found
+
+
+def row_model(noisy: NoisyMoments, most: int | None = None) -> RowModel:
+    """The model that the noisy moments support; at most `most` directions where one is asked for."""
+    p, mean, J = _centred(noisy)
+    m = noisy.m
+    total = max(float(np.trace(J[:m, :m])), 0.0)
+    seen = shrink_spikes(J, noisy.beside / noisy.n, most)
+    rest = max(total - float(np.trace(seen[:m, :m])), LEFT * total, 1e-9) / m
+    spread = seen[:m, :m] + rest * np.eye(m)
+    if noisy.classes == 1:
+        values, vectors = np.linalg.eigh(spread)
+        return RowModel(np.ones(1), mean[None, :], np.maximum(values, rest), vectors)
+    cross = seen[:m, m:] / noisy.scale
+    return _classes(p, mean, cross - np.outer(cross.sum(axis=1), p), spread, rest)
+
+
+def _centred(noisy: NoisyMoments) -> tuple[Vector, Vector, Matrix]:
+    """Class shares, mean and centred moments; what is known without noise replaces its noisy copy."""
+    S, m, scale = noisy.S / noisy.n, noisy.m, noisy.scale
+    sums = S[:m, m:] / scale
+    mean = sums.sum(axis=1)
+    if noisy.classes == 1:
+        return np.ones(1), mean, S[:m, :m] - np.outer(mean, mean)
+    counts = np.diag(S)[m:] / scale**2
+    counts = np.maximum(counts + (1 - counts.sum()) / noisy.classes, SMALLEST_CLASS)
+    p = counts / counts.sum()
+    J = np.empty_like(S)
+    J[:m, :m] = S[:m, :m] - np.outer(mean, mean)
+    J[:m, m:] = scale * (sums - np.outer(mean, p))
+    J[m:, :m] = J[:m, m:].T
+    J[m:, m:] = scale**2 * (np.diag(p) - np.outer(p, p))
+    return p, mean, J
+
+
+def shrink_spikes(J: Matrix, noise: float, most: int | None = None) -> Matrix:
+    """The best estimate (in Frobenius norm) of a low-rank matrix seen through symmetric Gaussian noise.
+
+    Noise of deviation s off the diagonal fills eigenvalues up to the edge e = 2 s sqrt(q); an eigenvalue above it comes
+    from a true one and is replaced by sqrt(l^2 - e^2), which pays for its own bias and for the tilt of its eigenvector
+    (Gavish and Donoho 2017, for the semicircle). What lies below the edge cannot be told from noise.
+    """
+    values, vectors = np.linalg.eigh((J + J.T) / 2)
+    edge = 2 * noise * math.sqrt(len(J))
+    kept = np.sqrt(np.maximum(values**2 - edge**2, 0.0)) * (values > edge)
+    if most is not None:
+        kept[: max(len(kept) - most, 0)] = 0.0
+    shrunk: Matrix = (vectors * kept) @ vectors.T
+    return shrunk
+
+
+def _classes(p: Vector, mean: Vector, cross: Matrix, spread: Matrix, rest: float) -> RowModel:
+    """Class means from the covariance of features and labels, limited so that a covariance within classes is left."""
+    L = np.linalg.cholesky(spread)
+    U, s, Vt = np.linalg.svd(np.linalg.solve(L, cross) / np.sqrt(p), full_matrices=False)
+    cross = L @ ((U * np.minimum(s, math.sqrt(ALMOST))) @ Vt) * np.sqrt(p)
+    values, vectors = np.linalg.eigh(spread - (cross / p) @ cross.T)
+    return RowModel(p, mean + (cross / p).T, np.maximum(values, (1 - ALMOST) * rest), vectors)

@@ -1,0 +1,297 @@
+"""DPRP: every record reconstructed from a noisy row and the noisy covariance of all rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gnomon.errors import ParameterError
+from gnomon.model.denoise import NoisyMoments, RowModel, row_model
+from gnomon.plan import MethodPlan, PlannedNoise, advise
+from gnomon.privacy.accounting import spendable
+from gnomon.privacy.guarantee import Adjacency, GaussianDP, Guarantee
+from gnomon.privacy.rounding import float_up, fraction, root_up
+from gnomon.privacy.sensitivity import Norm, Sensitivity, rows_with_moments
+from gnomon.projection.orthonormal import haar
+from gnomon.release.base import Account, Table, Task
+from gnomon.release.map import PublicMap
+from gnomon.release.rows import Integers, RowRelease, release_rows
+from gnomon.statistics.grid import GRID, Matrix
+from gnomon.statistics.moments import Moments
+from gnomon.table.encode import Encoder, Rows
+from gnomon.table.schema import Schema
+from gnomon.table.source import open_source
+
+LABEL = GRID * 5 // 4  # a label's coordinate beside features that are at most GRID long
+CONSTANT = GRID // 2  # where there are no classes, a constant coordinate carries the mean
+BALL = 0.35  # the default radius, relative to that of the box of all cells
+WEIGHTS = {
+    "boolean": 0.5,
+    "one-hot": 0.7,
+}  # how loud a cell is; a boolean would drown numbers, which spread less
+
+
+class Dprp(RowRelease):
+    """The table again, record for record: noisy rows, seen through a model of their free noisy moments.
+
+    Reference: Gondara, Wang, "Differentially Private Small Dataset Release Using Random Projections", UAI 2020,
+    Algorithm 1.
+
+    Guarantee: (epsilon, delta)-DP for replacing one record, its label included; n and the order of rows are public.
+
+    Differs from the paper (`calibration="sound"`): a projection to k1 >= m dimensions adds nothing, so rows are released
+    as they are; rows and their second moments are one Gaussian release, in which the moments are free or nearly so;
+    labels are scaled one-hots inside the row; nothing is tuned on the private rows, so nothing is spent on that; and a
+    row is published as a draw of the true row given the noisy one (see gnomon.model.denoise), its label as the most
+    probable one. `calibration="paper"` follows Algorithm 1 as printed.
+
+    Parameters
+    ----------
+    epsilon, delta : the budget; delta must be positive.
+    schema, bounds, target, task : as in RonGauss. A declared `fill` value is also where a column is centred.
+    n_components : k2, the largest number of directions kept, or "auto": all that stand out of the noise (paper: 0.6 m).
+    k1 : the dimension of the random projection, any positive number, or "auto". Sound: none, and below m an orthonormal
+        one. Paper: chosen by 5% of the budget.
+    row_share : how much of the precision the rows take from the moments, in (0, 1]. At 1 rows are as exact as if they were
+        released alone, s = 2B/mu, and the moments are free; below, rows are noisier and the moments up to twice as exact.
+    radius : rows are clipped to this length around the centre; by default 0.35 of the box's half diagonal.
+    random_state : seeds the projection and the draws of the model, never the noise.
+    """
+
+    name: ClassVar[str] = "dprp"
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        *,
+        schema: Schema | None = None,
+        bounds: Any = None,
+        target: str | None = None,
+        task: Task | None = None,
+        classes: Any = None,
+        target_bounds: Any = None,
+        n_components: int | str = "auto",
+        k1: int | str = "auto",
+        calibration: str = "sound",
+        row_share: float = 0.03,
+        radius: float | None = None,
+        random_state: Any = None,
+        not_private: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.bounds = bounds
+        self.target = target
+        self.task = task
+        self.classes = classes
+        self.target_bounds = target_bounds
+        self.n_components = n_components
+        self.k1 = k1
+        self.calibration = calibration
+        self.row_share = row_share
+        self.radius = radius
+        self.random_state = random_state
+        self.not_private = not_private
+
+    def _guarantee(self) -> Guarantee:
+        found = super()._guarantee()
+        if found.delta == 0:
+            raise ParameterError(
+                "The 'delta' parameter of Dprp must be positive, because its noise is Gaussian; use JlLaplace for rows "
+                "under pure epsilon-DP, or a method that fits a model."
+            )
+        return found
+
+    def _check(self, table: Table) -> None:
+        super()._check(table)
+        k1, share, radius = self.k1, self.row_share, self.radius
+        if k1 != "auto" and (not isinstance(k1, int | np.integer) or isinstance(k1, bool) or k1 < 1):
+            raise ParameterError(
+                f"The 'k1' parameter of Dprp must be 'auto' or a positive integer. Got {k1!r} instead."
+            )
+        if not (isinstance(share, int | float) and 0 < share <= 1):
+            raise ParameterError(
+                f"The 'row_share' parameter of Dprp must be in (0, 1]. Got {share!r} instead."
+            )
+        if radius is not None and not (isinstance(radius, int | float) and 0 < radius < math.inf):
+            raise ParameterError(
+                f"The 'radius' parameter of Dprp must be a positive number. Got {radius!r} instead."
+            )
+
+    def _release(self, table: Table, account: Account) -> None:
+        self._seed = (
+            np.random.SeedSequence().entropy if self.random_state is None else self._rng().integers(2**62)
+        )
+        if self.calibration == "paper":
+            from gnomon.release.dprp_paper import dprp_as_printed
+
+            self.map_, self._reconstruction = dprp_as_printed(self, table, account)
+            return
+        loss = spendable(account.guarantee) if account.left is None else account.left
+        self.map_ = row_map(table.encoder, self.radius, self.k1, self._rng())
+        rows = LabelledRows(self.map_, table.task, table.n_classes)
+        joint, ratio = joint_release(rows.ball, self.row_share)
+        sums = table.sum(rows.moments, Moments.zero(rows.width), stage="summing the moments").matrix[0]
+        self.spool_, law, event = release_rows(table, rows.released, rows.shown, 2.0 * GRID, joint, loss)
+        account.events.append(event)
+        noise = float_up(fraction(event.scale) * ratio)
+        noisy = NoisyMoments(
+            noisy_moments(sums, noise) / self.map_.unit**2,
+            noise / math.sqrt(2) / self.map_.unit**2,
+            table.n,
+            rows.beside / self.map_.unit,
+            rows.classes,
+        )
+        most = None if self.n_components == "auto" else int(self.n_components)
+        self.model_: RowModel = row_model(noisy, most)
+        self._row_noise, self._rows = law.diagonal / self.map_.unit, rows
+        account.post_processing += [
+            "the noisy moments' eigenvalues shrunk by the semicircle law, class counts onto the simplex of n",
+            "each row drawn given its noisy row under the model of the moments; labels the most probable ones",
+        ]
+
+    # --- the released rows ---
+
+    @property
+    def n_components_(self) -> int:
+        return self.map_.n_components
+
+    def sample_batches(self, n: int | None = None) -> Iterator[pa.Table]:
+        self._refuse_other(n)
+        rng = np.random.default_rng([2, self._seed])
+        for chunk in self.spool_.chunks():
+            if self._reconstruction is not None:
+                yield self._reconstruction(chunk, self.encoder_)
+            else:
+                yield self._seen(chunk / self.map_.unit, rng)
+
+    def _seen(self, noisy: Matrix, rng: np.random.Generator) -> pa.Table:
+        """Rows as the model sees them; a label is told from the row as it is published."""
+        rows, p, s = self._rows, self.map_.n_components, self._row_noise
+        scale = rows.beside / self.map_.unit
+        labels = noisy[:, p:] if rows.classes > 1 else np.zeros((len(noisy), 1))
+        Z = noisy[:, :p] if rows.classes > 1 else noisy
+        X = self.model_.see(Z, labels, s, scale, rng)
+        cells = self.map_.lift(X[:, :p])
+        features = self.encoder_.encode(self.encoder_.decode(cells, None), target=False).X
+        y: npt.NDArray[Any] | None = None
+        if rows.task == "regression":
+            y = np.clip(X[:, p] * self.map_.unit / LABEL, -1.0, 1.0)
+        elif rows.task == "classification":
+            y = self.model_.label(self.map_.components(features), labels, s, scale, rng)
+        return self.encoder_.decode(features, y)
+
+    def transform(self, X: Any) -> Any:
+        """Real rows into the released space: through the projection, if there is one, and back into columns."""
+        from gnomon.release.folder import transform_batches
+
+        source = open_source(X, None, schema=self.schema_)
+        return source.like(pa.concat_tables(list(transform_batches(source, self.schema_, self.map_))))
+
+    def public_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What `map.npz` of the release holds."""
+        return self.map_.arrays()
+
+    @classmethod
+    def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
+        """What the release would show, from public numbers alone: the noise of rows and of their covariance."""
+        loss = spendable(guarantee)
+        if not isinstance(loss, GaussianDP):
+            raise ParameterError("DPRP adds Gaussian noise, which needs delta > 0.")
+        rows = LabelledRows(
+            row_map(encoder, None, "auto", np.random.default_rng(0)), encoder.task, _classes(encoder)
+        )
+        joint, ratio = joint_release(rows.ball, 0.03)
+        scale = float(joint.value) / loss.mu
+        variance = 0.5 / encoder.width
+        error = scale * float(ratio) / math.sqrt(2) / GRID**2 / n / variance
+        noise = (
+            PlannedNoise(
+                "one cell of a row", "rounded-gaussian", scale / GRID / math.sqrt(variance), "spreads"
+            ),
+            PlannedNoise("covariance of all rows", "rounded-gaussian", error, "variances"),
+        )
+        return MethodPlan(cls.name, "rows", encoder.width, noise, error, advise(error))
+
+
+def _classes(encoder: Encoder) -> int:
+    return 1 if encoder.classes is None else len(encoder.classes)
+
+
+class LabelledRows:
+    """Integer rows (features, label) in one ball, and the rows whose moments are summed."""
+
+    def __init__(self, chart: PublicMap, task: str, n_classes: int) -> None:
+        self.chart, self.task = chart, task
+        self.classes = n_classes if task == "classification" else 1
+        self.beside = LABEL if task == "classification" else CONSTANT
+        extra = {"classification": LABEL**2, "regression": LABEL**2 + CONSTANT**2, "clustering": CONSTANT**2}
+        self.ball = GRID**2 + extra[task]
+        shown = {"classification": self.classes, "regression": 1, "clustering": 0}
+        self.shown = chart.n_components + shown[task]
+        self.width = chart.n_components + self.classes + (task == "regression")
+
+    def _rows(self, rows: Rows) -> Matrix:
+        """(features, label, constant), as far as the task has them."""
+        if self.task == "regression":
+            return self.chart.integers(rows.X, CONSTANT, rows.numbers, LABEL)
+        if self.task == "clustering":
+            return self.chart.integers(rows.X, CONSTANT)
+        labels = np.zeros((len(rows.X), self.classes))
+        labels[np.arange(len(labels)), rows.codes] = LABEL
+        return np.hstack([self.chart.integers(rows.X, 0)[:, :-1], labels])
+
+    def moments(self, rows: Rows) -> Moments:
+        return Moments.of_batch(self._rows(rows))
+
+    def released(self, rows: Rows) -> Integers:
+        return self._rows(rows)[:, : self.shown].astype(np.int64)
+
+
+def joint_release(ball: int, share: float) -> tuple[Sensitivity, Fraction]:
+    """The sensitivity of rows with their moments, in units of the rows' noise, and the ratio of the two noises.
+
+    A row r of squared length T at most, released with noise s, and the sum of rr' with noise s' = ratio s (a GOE), cost
+    mu = sup sqrt(||r - t||^2 + ||rr' - tt'||_F^2 / ratio^2) / s. With ratio = sqrt(2 share T) that is sqrt(T) (1 + share) /
+    (sqrt(share) mu') for `rows_with_moments`: so s' = sqrt(2) T (1 + share) / mu, from the moments alone (share 0) to twice
+    that, where rows have s = 2 sqrt(T) / mu, as if they were alone (share 1).
+    A constant coordinate in the summed rows only makes the change of a row smaller than the ball allows.
+    """
+    radius, ratio = root_up(ball), root_up(2 * fraction(share) * ball)
+    return rows_with_moments(Norm.L2, radius=radius, ratio=ratio, adjacency=Adjacency.REPLACE_ONE), ratio
+
+
+def noisy_moments(sums: Integers, noise: float) -> Matrix:
+    """The moment matrix with its part of the joint release's noise."""
+    from gnomon.privacy.noise.symmetric import goe
+
+    noisy: Matrix = (sums + goe(len(sums), noise) if noise > 0 else sums).astype(np.float64)
+    return noisy
+
+
+def row_map(encoder: Encoder, radius: float | None, k1: int | str, rng: np.random.Generator) -> PublicMap:
+    """Cells centred where the schema fills missing ones, booleans and categories softened, clipped to a ball."""
+    centre, weight = np.zeros(encoder.width), np.ones(encoder.width)
+    for group, column in zip(encoder.groups, encoder.schema.features, strict=True):
+        width = group.place.stop - group.place.start
+        weight[group.place] = WEIGHTS.get(group.kind, 1.0)
+        if column.fill is not None:
+            cell = pa.table({column.name: pa.array([column.fill])})
+            only = Encoder(Schema(name="fill", columns=(column,)))
+            centre[group.place] = only.encode(cell).X[0]
+        elif group.kind == "one-hot":
+            centre[group.place] = 1 / width
+    reach = BALL * float(np.linalg.norm(weight)) if radius is None else radius
+    zero = np.zeros(encoder.width)
+    chart = PublicMap(centre, weight, False, None, zero, reach)
+    if k1 == "auto" or int(k1) >= encoder.width:
+        return chart
+    return chart.project(haar(encoder.width, int(k1), rng), radius=reach)
