@@ -22,7 +22,7 @@ def as_floats(normals: Normals) -> NDArray[np.float64]:
 
 
 def test_law(judge) -> None:
-    x = as_floats(Normals(400_000))
+    x = as_floats(Normals(200_000))
     assert kstest(x, "norm").pvalue > judge.alpha
     assert kstest(x / 1.05, "norm").pvalue < judge.alpha
     assert kstest(x * 1.05, "norm").pvalue < judge.alpha

@@ -25,7 +25,7 @@ def rounded_laplace_cdf(k: NDArray[np.float64], scale: float) -> NDArray[np.floa
 
 def test_matrix_laplace_of_one_dimension_is_ordinary_laplace(judge) -> None:
     """G'G of a 2 x 1 matrix is twice an exponential: the difference is Laplace of scale 2 * scale."""
-    values = np.array([matrix_laplace(1, Fraction(7, 2))[0, 0] for _ in range(6000)])
+    values = np.array([matrix_laplace(1, Fraction(7, 2))[0, 0] for _ in range(4000)])
     assert judge.chi_square(values, lambda k: rounded_laplace_cdf(k, 7.0), cells=60) > judge.alpha
     assert judge.chi_square(values, lambda k: rounded_laplace_cdf(k, 8.4), cells=60) < judge.alpha
     magnitude = np.abs(values).mean()
@@ -49,7 +49,7 @@ def test_matrix_laplace_of_one_dimension_is_purely_private_on_the_grid() -> None
 def test_matrix_laplace_diagonal_of_three_dimensions(judge) -> None:
     """A diagonal entry of q = 3 is 2 * scale * (Gamma(2) - Gamma(2)): density (1 + |x|) exp(-|x|) / 4."""
     scale = Fraction(25)
-    values = np.concatenate([np.diag(matrix_laplace(3, scale)) for _ in range(3000)])
+    values = np.concatenate([np.diag(matrix_laplace(3, scale)) for _ in range(2500)])
 
     def cdf(k: NDArray[np.float64]) -> NDArray[np.float64]:
         x = (k + 0.5) / 50.0
@@ -63,7 +63,7 @@ def test_matrix_laplace_diagonal_of_three_dimensions(judge) -> None:
 @pytest.mark.parametrize("q", [2, 3, 4, 5])
 def test_matrix_laplace_moments(q: int) -> None:
     """In units of scale: variances 4 (q + 1) on, 2 (q + 1) off the diagonal, E |Z|_F^2 = 2 q (q + 1)^2."""
-    n, scale = 3000, 1000
+    n, scale = 2000, 1000
     Z = np.array([matrix_laplace(q, scale) for _ in range(n)]) / scale
     assert np.array_equal(Z, Z.transpose(0, 2, 1))
     squares = (Z**2).sum(axis=(1, 2))
@@ -149,6 +149,16 @@ def test_goe_never_rounds_its_noise_down(sigma: float, monkeypatch: pytest.Monke
     assert asked[0] == sigma
     assert 2 * Fraction(asked[1]) ** 2 >= Fraction(sigma) ** 2
     assert asked[1] < sigma / math.sqrt(2) * (1 + 1e-15)
+
+
+def test_goe_rounds_up_whatever_the_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        symmetric, "rounded_gaussian", lambda s, n: asked.append(s) or np.zeros(n, dtype=np.int64)
+    )
+    for sigma in np.linspace(1.0, 2.0, 3001).tolist():
+        goe(2, sigma)
+        assert 2 * Fraction(asked.pop()) ** 2 >= Fraction(asked.pop()) ** 2
 
 
 def test_upper_laplace(judge) -> None:

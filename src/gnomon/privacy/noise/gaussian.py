@@ -64,9 +64,8 @@ def _fill(out: NDArray[np.int64], sigma: float, stream: Stream) -> None:
     if unsure.any():
         for i in np.flatnonzero(unsure.any(axis=0)):
             u, v = Uniform(int(for_radius[i]), 64, stream), Uniform(int(for_angle[i]), 64, stream)
-            for which in np.flatnonzero(
-                unsure[:, i]
-            ):  # a pair's two values share the further bits of U and V
+            # a pair's two values share the further bits of U and V
+            for which in np.flatnonzero(unsure[:, i]):
                 out[which * len(for_radius) + i] = _round_exactly(Fraction(sigma), u, v, int(which))
 
 
