@@ -11,6 +11,7 @@ from gnomon.baseline.blocki import sums_of_sketches
 from gnomon.errors import ParameterError
 from gnomon.privacy.certificate import Certificate
 from gnomon.privacy.guarantee import ApproxDP
+from gnomon.privacy.noise.stream import fixed_noise
 from gnomon.release import METHODS
 from gnomon.release.ron_gauss import LAMBDA
 from gnomon.statistics.moments import ball
@@ -32,8 +33,9 @@ def fitted(X: np.ndarray, y: np.ndarray | None = None, **parameters: object) -> 
 
 
 def test_a_classifier_trained_on_the_release_works_on_real_rows() -> None:
-    X, y = clusters()
-    method = fitted(X, y)
+    X, y = clusters(20_000)
+    with fixed_noise(2):
+        method = fitted(X, y)
     Xs, ys = method.sample(4000)
     assert LogisticRegression(max_iter=500).fit(Xs, ys).score(method.transform(X), y) > 0.9
 
@@ -61,12 +63,13 @@ def test_a_sketch_that_repeats_the_moments_gives_them_back() -> None:
 
 
 def test_regression_and_clustering_run() -> None:
-    X, _ = clusters(1500)
-    y = 0.5 * X[:, 0]
-    Xs, ys = fitted(X, y, task="regression", target_bounds=(-1.0, 1.0), sketch_rows=400).sample(1000)
-    assert Xs.shape == (1000, 6)
-    assert np.corrcoef(Xs[:, 0], ys)[0, 1] > 0.5
-    assert fitted(X).sample(10).shape == (10, 6)
+    X, _ = clusters(20_000)
+    with fixed_noise(1):
+        y = 0.5 * X[:, 0]
+        Xs, ys = fitted(X, y, task="regression", target_bounds=(-1.0, 1.0), sketch_rows=1000).sample(1000)
+        assert Xs.shape == (1000, 6)
+        assert np.corrcoef(Xs[:, 0], ys)[0, 1] > 0.5
+        assert fitted(X).sample(10).shape == (10, 6)
 
 
 def test_it_is_a_method_by_name() -> None:
