@@ -30,6 +30,7 @@ from gnomon.privacy.sensitivity import (
     eigenvalues,
     histogram,
     labelled_moments,
+    located_sum,
     moments,
     row_change,
     row_sum,
@@ -166,6 +167,28 @@ def adversaries_of_scalar_sum() -> list[Adversary]:
         for norm in (L1, L2)
         for adjacency in (REPLACE, ADD)
     ]
+
+
+def adversaries_of_located_sum() -> list[Adversary]:
+    cases = []
+    r, beside = 2.0, 0.7
+    for m in (1, 2, 3, 4, 7):
+        for norm in (L1, L2):
+            for adjacency in (REPLACE, ADD):
+
+                def change(x: Rows, y: Rows, m: int = m, n: Norm = norm, a: Adjacency = adjacency) -> Rows:
+                    seen, other = (np.c_[z[:, :m], (z[:, :m] ** 2).sum(1) / r, z[:, m]] for z in (x, y))
+                    return vector_norm(n, seen - (other if a is REPLACE else 0))
+
+                def feasible(x: Rows, m: int = m) -> Rows:
+                    return np.c_[into_ball(r)(x[:, :m]), np.clip(x[:, m], 0, beside)]
+
+                far = np.full((1, m), r / math.sqrt(m))
+                t = min(1.0, math.sqrt(m) / 2) if norm is L1 else 1.0
+                pair = (np.c_[far, [[beside]]], np.c_[-t * far, [[0.0]]])
+                claim = located_sum(norm, columns=m, radius=r, beside=beside, adjacency=adjacency)
+                cases.append(Adversary(claim, change, m + 1, feasible, pair, finds=0.93))
+    return cases
 
 
 def _bins(x: Rows, bins: int = 4) -> Rows:
@@ -456,7 +479,7 @@ def sensitivities() -> list[str]:
 def test_every_sensitivity_has_a_proof_and_resists_its_adversary(name: str) -> None:
     adversaries = globals().get(f"adversaries_of_{name}")
     assert adversaries is not None, f"{name} has no adversary: write adversaries_of_{name}"
-    documented = inspect.getdoc(getattr(module, name)) or ""
+    documented = " ".join((inspect.getdoc(getattr(module, name)) or "").split())
     for word in ("Claim", "Proof", "Worst pair"):
         assert word in documented, f"the docstring of {name} lacks its {word}"
     assert "adjacency" in inspect.signature(getattr(module, name)).parameters

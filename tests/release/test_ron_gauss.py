@@ -17,9 +17,11 @@ from sklearn.preprocessing import StandardScaler
 import gnomon as gn
 from gnomon.errors import DataError, GnomonError, GnomonWarning, ParameterError
 from gnomon.privacy import accounting
-from gnomon.privacy.guarantee import ApproxDP, GaussianDP, PureDP
+from gnomon.privacy.guarantee import Adjacency, ApproxDP, GaussianDP, PureDP
+from gnomon.privacy.sensitivity import Norm, located_sum
 from gnomon.projection.orthonormal import haar
-from gnomon.release.ron_gauss import BESIDE, LAMBDA, auto_dimension, first_map
+from gnomon.release.ron_gauss import BESIDE, LAMBDA, auto_dimension, first_map, located
+from gnomon.statistics.grid import GRID
 from gnomon.statistics.moments import Moments, ball
 
 
@@ -139,6 +141,23 @@ def test_no_neighbour_moves_the_moments_by_more_than_the_charged_sensitivity(nor
     assert worst_nuclear <= 2 * T
     assert worst_frobenius <= math.sqrt(2) * T
     assert worst_nuclear > 1.9 * T  # a label move attains it
+
+
+@pytest.mark.parametrize("norm", [Norm.L1, Norm.L2])
+def test_no_neighbour_moves_the_first_look_by_more_than_the_charged_sensitivity(norm: Norm) -> None:
+    rng = np.random.default_rng(6)
+    for m, p in ((3, 2), (9, 5)):
+        chart = first_map(m, haar(m, p, rng), normalise=False)
+        claim = located_sum(norm, columns=p, radius=GRID, beside=BESIDE, adjacency=Adjacency.REPLACE_ONE)
+        most = float(claim.on_grid(1, coordinates=1).value)
+        worst = 0.0
+        for trial in range(300):
+            x = rng.standard_normal(m).clip(-1, 1)
+            pair = np.stack([np.sign(x), -np.sign(x) if trial % 2 else rng.choice([0.0, 1e-9, -1.0], m)])
+            seen = located(chart.integers(pair, 0)[:, :-1], pair)
+            worst = max(worst, float(np.linalg.norm(seen[0] - seen[1], 1 if norm is Norm.L1 else 2)))
+        assert worst <= most
+        assert worst > 0.6 * most
 
 
 def test_frames_come_back_as_they_came() -> None:

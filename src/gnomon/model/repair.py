@@ -7,7 +7,7 @@ semicircle law. A class too small for its noise ends as the pooled model, not as
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from gnomon.privacy.mechanism import NoiseLaw
 from gnomon.statistics.grid import Matrix
 
 Vector = npt.NDArray[np.float64]
+FAINT = 0.2  # a class mean keeps this much of its direction, even where noise may explain all of it
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,6 @@ class Sums:
             second_noise=law.off_diagonal / unit**2,
         )
 
-    def without_last(self) -> Sums:
-        """The same sums for all coordinates but the last one."""
-        return replace(self, first=self.first[:, :-1], second=self.second[:, :-1, :-1])
-
 
 def onto_simplex(counts: Vector, total: float) -> Vector:
     """The nearest nonnegative counts that add up to the public number of rows."""
@@ -57,9 +54,9 @@ def onto_simplex(counts: Vector, total: float) -> Vector:
     return found
 
 
-def shrink_weight(energy: float, noise_energy: float) -> float:
+def shrink_weight(energy: float, noise_energy: float, least: float = 0.0) -> float:
     """How much of a deviation of squared size `energy` is signal, when noise alone has `noise_energy`."""
-    return max(0.0, 1.0 - noise_energy / energy) if energy > 0 else 0.0
+    return max(least, 1.0 - noise_energy / energy) if energy > 0 else least
 
 
 def positive(covariance: Matrix, noise: float) -> Matrix:
@@ -76,7 +73,8 @@ def positive(covariance: Matrix, noise: float) -> Matrix:
     shrunk[seen] = np.sqrt(values[seen] ** 2 - edge**2)
     hidden = np.count_nonzero(~seen)
     if hidden:
-        shrunk[~seen] = max(0.0, (values.sum() - shrunk.sum()) / hidden)
+        least = noise / np.sqrt(2 * len(values))  # half the standard deviation of the mean eigenvalue
+        shrunk[~seen] = max(least, (values.sum() - shrunk.sum()) / hidden)
         if seen.any():
             shrunk[~seen] = np.minimum(shrunk[~seen], shrunk[seen].min())
     found: Matrix = (vectors * shrunk) @ vectors.T
@@ -94,7 +92,9 @@ class Fitted:
 def mixture_of(sums: Sums, n: int) -> Fitted:
     """Class weights, means and covariances from the noisy sums of n rows."""
     classes, p = sums.first.shape
-    least = min(sums.count_noise / 2, n / (2 * classes))  # below it a count is noise, and no class should vanish
+    least = min(
+        sums.count_noise / 2, n / (2 * classes)
+    )  # below it a count is noise, and no class should vanish
     counts = onto_simplex(sums.counts - least, n - classes * least) + least
     centre = sums.first.sum(axis=0) / n
     centre /= max(1.0, float(np.linalg.norm(centre)))
@@ -105,7 +105,7 @@ def mixture_of(sums: Sums, n: int) -> Fitted:
     mean_noise = p * (sums.first_noise / sizes) ** 2
     for c in range(classes):
         away = sums.first[c] / sizes[c] - centre
-        means[c] += shrink_weight(float(away @ away), float(mean_noise[c])) * away
+        means[c] += shrink_weight(float(away @ away), float(mean_noise[c]), FAINT) * away
         means[c] /= max(1.0, float(np.linalg.norm(means[c])))
 
     spread = means - np.average(means, axis=0, weights=counts)

@@ -151,6 +151,29 @@ def scalar_sum(norm: Norm, *, low: Number, high: Number, adjacency: Adjacency) -
     return Sensitivity(norm, b - a if _replaced(adjacency) else max(abs(a), abs(b)), adjacency=adjacency)
 
 
+def located_sum(
+    norm: Norm, *, columns: int, radius: Number, beside: Number, adjacency: Adjacency
+) -> Sensitivity:
+    """The sum of (x, ||x||^2 / r, b): rows in the ball ||x||_2 <= r of R^m, their squared lengths, and b in [0, beside].
+
+    Claim: the squared length is free where the rows are paid for. Replace-one L2 sqrt(4 r^2 + beside^2); L1
+    2 r sqrt(m) + beside for m >= 4 and r (1 + sqrt(m)/2)^2 + beside below; add/remove sqrt(2 r^2 + beside^2) and
+    r (sqrt(m) + 1) + beside. Proof: let ||x|| = r, ||y|| = t r with t <= 1 (the longer one may be stretched). Then
+    ||x - y||^2 <= r^2 (1 + t)^2 and the squared lengths differ by r (1 - t)(1 + t), so L2^2 <= r^2 (1 + t)^2 (1 +
+    (1 - t)^2), which grows up to t = 1; L1 <= r (1 + t)(sqrt(m) + 1 - t), largest at t = min(1, sqrt(m)/2).
+    Worst pair: x = r 1/sqrt(m), y = -t x, with b = 0 and b = beside.
+    """
+    _only(norm, _VECTOR, "located_sum")
+    m, r, b = _count("columns", columns), _size("radius", radius), _size("beside", beside)
+    if not _replaced(adjacency):
+        value = r * (root_up(m) + 1) + b if norm is Norm.L1 else root_up(2 * r * r + b * b)
+    elif norm is Norm.L2:
+        value = root_up(4 * r * r + b * b)
+    else:
+        value = r * (2 * root_up(m) if m >= 4 else (1 + root_up(m) / 2) ** 2) + b
+    return Sensitivity(norm, value, adjacency=adjacency)
+
+
 def class_counts(norm: Norm, *, adjacency: Adjacency) -> Sensitivity:
     """How many rows have each label.
 

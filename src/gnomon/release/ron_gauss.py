@@ -14,17 +14,18 @@ import numpy.typing as npt
 from gnomon.errors import GnomonWarning, ParameterError
 from gnomon.model.repair import Sums, mixture_of, shrink_weight
 from gnomon.privacy.guarantee import Adjacency, GaussianDP, PureDP, Spendable
-from gnomon.privacy.mechanism import moment_error, release_moments
+from gnomon.privacy.mechanism import moment_error, release_moments, release_vector
+from gnomon.privacy.sensitivity import Norm, located_sum
 from gnomon.projection.orthonormal import haar
 from gnomon.release.base import Account, ModelRelease, Table, Task
-from gnomon.release.map import PublicMap, projected_length
+from gnomon.release.map import PublicMap, Vector, projected_length
 from gnomon.statistics.grid import GRID, Matrix
 from gnomon.statistics.moments import Moments, ball
 from gnomon.table.encode import Rows
 from gnomon.table.schema import Schema
 
 LAMBDA = GRID // 2  # the constant coordinate of a row: counts and means come with the second moments
-BESIDE = GRID // 2  # the integer weight of a coordinate beside the row: a regression target, a row's length
+BESIDE = GRID // 2  # the integer weight of a number beside the row: a regression target, a row's length
 LOOK, MODEL = 0.1, 0.9  # shares of the budget: where the rows lie, and the model
 VISIBLE = {
     PureDP: 0.7,
@@ -159,34 +160,49 @@ def first_map(m: int, W: Matrix, *, normalise: bool) -> PublicMap:
 
 
 def look(table: Table, account: Account, start: PublicMap, loss: Spendable) -> tuple[PublicMap, Spendable]:
-    """Spend a share on where the projected rows lie, so that the model's ball fits them (steps 1 to 3 of Algorithm 1)."""
+    """Spend a share on where the projected rows lie, so that the model's ball fits them (Algorithm 1)."""
     looking, modelling = loss.split(LOOK, MODEL)
+    p = start.n_components
+    norm = Norm.L1 if isinstance(looking, PureDP) else Norm.L2
     noisy = account.record(
-        release_moments(
+        release_vector(
             table.sum(
-                lambda rows: Moments.of_batch(start.integers(rows.X, LAMBDA, row_lengths(rows.X), BESIDE)),
-                Moments.zero(start.n_components + 2),
+                lambda rows: located(start.integers(rows.X, 0)[:, :-1], rows.X).sum(axis=0),
+                np.zeros(p + 2, dtype=np.int64),
                 stage="looking where the rows lie",
-            ).matrix,
-            ball(LAMBDA, BESIDE**2),
+            ),
+            located_sum(norm, columns=p, radius=GRID, beside=BESIDE, adjacency=Adjacency.REPLACE_ONE).on_grid(
+                1, coordinates=1
+            ),
             looking,
-            statistic="centre, spread and typical length of all rows",
-            adjacency=Adjacency.REPLACE_ONE,
+            statistic="sum, squared length and original length of the projected rows",
         )
     )
-    sums = Sums.of_moments(noisy.value, noisy.noise, unit=start.unit, lam=LAMBDA)
-    typical = sums.first[0, -1] * start.unit / BESIDE / table.n
-    length = math.sqrt(table.m) * min(max(float(typical), 0.05), 1.0) if start.normalise else 1.0
-    centre, radius = zoom(sums.without_last(), table.n)
+    mean, std = noisy.value / table.n, noisy.noise.diagonal / table.n
+    centre, radius = zoom(mean[:p] / start.unit, mean[p] * GRID / start.unit**2, std / start.unit)
+    length = math.sqrt(table.m) * min(max(float(mean[-1]) / BESIDE, 0.05), 1.0) if start.normalise else 1.0
     found = replace(start, length=length)
     return found.zoom(start.radius * centre, start.radius * radius), modelling
 
 
-def row_lengths(X: Matrix) -> npt.NDArray[np.float64]:
-    """The length of each encoded row, relative to the longest possible one."""
+def located(Q: Matrix, X: Matrix) -> npt.NDArray[np.int64]:
+    """Integer rows, their squared lengths (rounded to the grid), and the length of the encoded rows in [0, BESIDE]."""
     cells = np.rint(X * 2.0**20)
-    lengths: npt.NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", cells, cells) / X.shape[1]) / 2.0**20
-    return lengths
+    lengths = np.sqrt(np.einsum("ij,ij->i", cells, cells) / X.shape[1]) / 2.0**20
+    squares = np.rint(np.einsum("ij,ij->i", Q, Q) / GRID)
+    return np.column_stack([Q, squares, np.rint(np.minimum(lengths, 1.0) * BESIDE)]).astype(np.int64)
+
+
+def zoom(mean: Vector, square: float, std: float) -> tuple[Vector, float]:
+    """Centre and radius of a ball that holds nearly all rows, from their noisy mean and mean squared length.
+
+    Everything is in units of the first ball and known up to the standard deviation `std` a number. The centre is
+    shrunk by its noise; the radius allows for what is left of that noise, and never grows past the first ball.
+    """
+    noise = len(mean) * std**2
+    centre = mean * shrink_weight(float(mean @ mean), noise)
+    variance = max(square - float(mean @ mean) + noise, 0.0) + min(noise, float(mean @ mean)) + std
+    return centre, min(1.0, max(1.5 * math.sqrt(variance), 0.02))
 
 
 def class_sums(table: Table, account: Account, chart: PublicMap, loss: Spendable) -> Sums:
@@ -208,14 +224,3 @@ def class_sums(table: Table, account: Account, chart: PublicMap, loss: Spendable
         )
     )
     return Sums.of_moments(noisy.value, noisy.noise, unit=chart.unit, lam=LAMBDA)
-
-
-def zoom(sums: Sums, n: int) -> tuple[npt.NDArray[np.float64], float]:
-    """Centre and radius, in units of the first ball, of a ball that holds nearly all rows; no zoom where noise rules."""
-    p = sums.first.shape[1]
-    centre = sums.first[0] / n
-    centre = centre * shrink_weight(float(centre @ centre), p * (sums.first_noise / n) ** 2)
-    trace = float(np.trace(sums.second[0])) / n - float(centre @ centre)
-    doubt = math.sqrt(2 * p) * sums.second_noise / n
-    spread = max(trace, 0.0) + 2 * doubt
-    return centre, min(1.0, max(1.5 * math.sqrt(spread), 0.02))
