@@ -80,6 +80,8 @@ def choose(schema: Schema, rows: int, guarantee: Guarantee, target: str | None =
 
 
 def _plan_of(name: str, method: Any, encoder: Encoder, rows: int, guarantee: Guarantee) -> MethodPlan:
+    if "unit" not in method._get_param_names() and method.unit != guarantee.unit.value:
+        raise ParameterError(f"The method {name} protects one {method.unit}, not one {guarantee.unit.value}.")
     if hasattr(method, "plan"):
         own: MethodPlan = method.plan(encoder, rows, guarantee)
         return own

@@ -146,6 +146,9 @@ def test_a_promise_that_does_not_hold_is_the_first_thing_to_read(changes: dict[s
     assert "Do not publish this." in page.text
     assert page.text.index("Do not publish this.") < page.text.index("What was released")
     assert "they name the right one" not in page.text
+    assert "A private release" not in page.text
+    assert "Protects" not in page.text
+    assert ("Delivers ε = 2" if changes.get("delivered") else "Delivers no finite ε") in page.text
 
 
 def test_infinite_epsilon_is_not_dressed_up() -> None:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from gnomon.errors import ParameterError
+
 
 def prose(doc: str | None) -> str:
     """A docstring for the help page: one line a paragraph, which the terminal wraps at its own width."""
@@ -54,6 +56,14 @@ Task = Annotated[
         help="clustering (no target), classification or regression; by default as the target is declared.",
     ),
 ]
+ProtectedUnit = Annotated[
+    str,
+    typer.Option(
+        "--unit",
+        metavar="UNIT",
+        help="What is protected: row (a whole record) or attribute (one cell of it).",
+    ),
+]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(
@@ -62,3 +72,10 @@ LedgerFile = Annotated[
         help="The ledger of budgets, if not the usual one (GNOMON_LEDGER, or gnomon's folder in your home).",
     ),
 ]
+
+
+def one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a word that an option does not know."""
+    if value not in allowed:
+        names = " or ".join(allowed) if len(allowed) < 3 else f"one of {', '.join(allowed)}"
+        raise ParameterError(f"The option {option} must be {names}. Got {value!r} instead.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.options import Delta, Epsilon, SchemaFile, Target
+from gnomon.commands.options import Delta, Epsilon, ProtectedUnit, SchemaFile, Target, one_of
 from gnomon.commands.terminal import console, say
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def run(
     epsilon: Epsilon,
     delta: Delta = 0.0,
     target: Target = None,
+    unit: ProtectedUnit = "row",
 ) -> None:
     """Show what a budget buys, per method. Reads no data and charges nothing.
 
@@ -30,11 +31,12 @@ def run(
     [bold]Example[/]: gnomon plan --schema schema.toml --rows 5000 --epsilon 1 --delta 1e-6
     """
     from gnomon.plan import plan
-    from gnomon.privacy.guarantee import declared
+    from gnomon.privacy.guarantee import Unit, declared
     from gnomon.table.schema import Schema
 
+    one_of("--unit", unit, ("row", "attribute"))
     loaded = Schema.load(schema)
-    plans = plan(loaded, rows, declared(epsilon, delta), target)
+    plans = plan(loaded, rows, declared(epsilon, delta, unit=Unit(unit)), target)
     shown = "pure" if delta == 0 else f"delta = {delta:g}"
     say(
         f"{rows:,} rows, epsilon = {epsilon:g} ({shown}), {len(loaded.released)} released columns. No data "
@@ -70,4 +72,6 @@ def _print(plans: list[MethodPlan]) -> None:
 
 
 def _percent(error: float) -> str:
+    if error >= 10:
+        return "over 1,000%"
     return f"{100 * error:.0f}%" if error >= 0.1 else f"{100 * error:.2g}%"

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnomon.commands.options import Data, Delta, Epsilon, LedgerFile, SchemaFile, Target, Task
+from gnomon.commands.options import (
+    Data,
+    Delta,
+    Epsilon,
+    LedgerFile,
+    ProtectedUnit,
+    SchemaFile,
+    Target,
+    Task,
+    one_of,
+)
 from gnomon.commands.terminal import Watch, say
 from gnomon.errors import ParameterError
 
@@ -43,12 +53,7 @@ def run(
             "--rows", "-n", metavar="N", help="How many rows to publish; by default as many as were read."
         ),
     ] = None,
-    unit: Annotated[
-        str,
-        typer.Option(
-            "--unit", metavar="UNIT", help="What is protected: row (a whole record) or attribute (one cell)."
-        ),
-    ] = "row",
+    unit: ProtectedUnit = "row",
     calibration: Annotated[
         str,
         typer.Option(
@@ -88,8 +93,8 @@ def run(
     from gnomon.table.source import open_source
 
     declared = _schema(schema, target, task)
-    _one_of("--format", format, ("parquet", "csv"))
-    _one_of("--unit", unit, ("row", "attribute"))
+    one_of("--format", format, ("parquet", "csv"))
+    one_of("--unit", unit, ("row", "attribute"))
     check_place(out)
     source = open_source(data, schema=declared)
     chosen = _choose(method, declared, source, epsilon, delta)
@@ -122,12 +127,6 @@ def _schema(path: Path, target: str | None, task: str | None) -> Schema:
     return loaded.with_target(None) if task == "clustering" else loaded
 
 
-def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        names = " or ".join(allowed) if len(allowed) < 3 else f"one of {', '.join(allowed)}"
-        raise ParameterError(f"The option {option} must be {names}. Got {value!r} instead.")
-
-
 def _components(text: str) -> int | str:
     if text == "auto":
         return text
@@ -144,7 +143,7 @@ def _choose(method: str, schema: Schema, source: Source, epsilon: float, delta: 
     from gnomon.privacy.guarantee import declared
     from gnomon.release import METHODS
 
-    _one_of("--method", method, (*METHODS, "auto"))
+    one_of("--method", method, (*METHODS, "auto"))
     if method != "auto":
         return method
     if len(METHODS) == 1:

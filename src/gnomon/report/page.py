@@ -49,10 +49,9 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
     return {
         "warnings": [{"title": title, "text": text} for title, text in words.warnings(certificate)],
         "epsilon": "∞" if infinite else tidy(guarantee.epsilon),
-        "delta": words.delta_words(guarantee.delta),
-        "protects": words.protects(guarantee),
-        "against": "anyone who reads this release, whatever else they know",
-        "method": certificate.method,
+        "delta": words.delta_words(guarantee.delta) if holds else "declared, but not kept",
+        "brand": "A private release, made with gnomon" if holds else "Not a private release",
+        "terms": words.terms(certificate),
         "statement": certificate.statement,
         "guess": words.percent_up(guess) if holds else "",
         "guess_picture": draw.chance(guess),

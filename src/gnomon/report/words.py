@@ -54,7 +54,7 @@ LIMITS = (
     ),
     (
         "Wrong conclusions.",
-        "These rows follow a noisy model. Do not count rare cases or read single rows as if they were "
+        "Released rows are synthetic or blurred. Do not count rare cases or read single rows as if they were "
         "people; confirm what "
         "matters on the real data.",
     ),
@@ -177,6 +177,17 @@ def protects(guarantee: Guarantee) -> str:
     if guarantee.unit is Unit.ATTRIBUTE:
         return "one attribute of one record"
     return "one whole record, its label included"
+
+
+def terms(certificate: Certificate) -> list[tuple[str, str]]:
+    """The promise in a few pairs of words; where it does not hold, what holds instead."""
+    method = ("Method", certificate.method)
+    if certificate.holds:
+        reader = "anyone who reads this release, whatever else they know"
+        return [("Protects", protects(certificate.guarantee)), ("Against", reader), method]
+    found = certificate.delivered
+    really = "no finite ε" if found is None or math.isinf(found) else f"ε = {tidy(found)}"
+    return [("Delivers", really), method]
 
 
 def columns_words(count: int) -> str:
