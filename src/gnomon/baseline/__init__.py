@@ -6,15 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
+    "BernoulliIdentity": "gnomon.baseline.identity",
     "BlockiGauss": "gnomon.baseline.blocki",
+    "LdaIdentity": "gnomon.baseline.subspace",
     "Modips": "gnomon.baseline.modips",
+    "PcaIdentity": "gnomon.baseline.subspace",
 }
 
-__all__ = ["BlockiGauss", "Modips"]
+__all__ = ["BernoulliIdentity", "BlockiGauss", "LdaIdentity", "Modips", "PcaIdentity"]
 
 if TYPE_CHECKING:
     from gnomon.baseline.blocki import BlockiGauss
+    from gnomon.baseline.identity import BernoulliIdentity
     from gnomon.baseline.modips import Modips
+    from gnomon.baseline.subspace import LdaIdentity, PcaIdentity
 
 
 def __getattr__(name: str) -> Any:

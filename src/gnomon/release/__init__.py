@@ -14,6 +14,9 @@ _HOMES = {
     "jl-laplace": "gnomon.release.jl_laplace:JlLaplace",
     "dppro": "gnomon.release.dppro:DpPro",
     "dprp": "gnomon.release.dprp:Dprp",
+    "bernoulli-identity": "gnomon.baseline.identity:BernoulliIdentity",
+    "pca-identity": "gnomon.baseline.subspace:PcaIdentity",
+    "lda-identity": "gnomon.baseline.subspace:LdaIdentity",
     "blocki": "gnomon.baseline.blocki:BlockiGauss",
     "modips": "gnomon.baseline.modips:Modips",
 }
