@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import gnomon as gn
+from gnomon.errors import ParameterError
 from gnomon.privacy import accounting
 from gnomon.release.bounds import COARSE, _full_bins, _histogram, _without_empty_ends
 
@@ -88,3 +89,8 @@ def test_only_empty_ends_are_cut() -> None:
     edges, counts = np.arange(7.0), np.array([2, -3, 900, 0, 800, 5])
     assert _without_empty_ends(edges, counts, 5.0) == (2.0, 5.0)
     assert _without_empty_ends(edges, np.zeros(6, dtype=np.int64), 5.0) == (0.0, 6.0)
+
+
+def test_printed_noise_has_no_price_for_bounds() -> None:
+    with pytest.raises(ParameterError, match="no paper prints a price"):
+        gn.RonGauss(1.0, schema=schema(), calibration="paper").fit(table(50))

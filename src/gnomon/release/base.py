@@ -120,6 +120,11 @@ class Release(BaseEstimator):  # type: ignore[misc]
         guarantee = self._guarantee()
         self._labels_from_y = False
         table = self._open(X, y, progress)
+        if self.calibration == "paper" and table.schema.estimated:
+            raise ParameterError(
+                f"The column {table.schema.estimated[0].name!r} has estimate = true, which no paper prints a price for; "
+                "declare its bounds, or use calibration='sound'."
+            )
         self._check(table)
         if charge is not None:
             charge(guarantee)
@@ -134,7 +139,6 @@ class Release(BaseEstimator):  # type: ignore[misc]
         self.encoder_ = table.encoder
         self.n_rows_ = table.n
         self.events_ = tuple(account.events)
-        self.account_ = account
         self.certificate_ = self._certify(table, account)
         self._like = table.source.form()
         return self
