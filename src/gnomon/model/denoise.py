@@ -18,8 +18,8 @@ from gnomon.statistics.grid import Matrix
 
 Vector = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-RATE = 0.6  # the weight of the features' evidence about a label: the model is never quite the table (Gruenwald 2012)
-CALM = 0.2  # how far chance may move a label away from the most probable one
+RATE = 0.5  # the weight of the features' evidence about a label: the model is never quite the table (Gruenwald 2012)
+CALM = 0.3  # how far chance may move a label away from the most probable one
 SMALLEST_CLASS = 0.02  # of the rows; below it, a noisy count tells nothing about a class
 ALMOST = 0.9  # the largest share of the spread along a direction that classes may explain
 LEFT = 0.05  # of the features' spread, at least this much is not along the visible directions

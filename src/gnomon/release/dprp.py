@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -127,9 +127,8 @@ class Dprp(RowRelease):
             )
 
     def _release(self, table: Table, account: Account) -> None:
-        self._seed = (
-            np.random.SeedSequence().entropy if self.random_state is None else self._rng().integers(2**62)
-        )
+        self._seed = int(self._rng().integers(2**62))
+        self._reconstruction: Callable[[npt.NDArray[Any], Encoder], pa.Table] | None = None
         if self.calibration == "paper":
             from gnomon.release.dprp_paper import dprp_as_printed
 
