@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "BernoulliIdentity": "gnomon.baseline.identity",
     "BlockiGauss": "gnomon.baseline.blocki",
+    "ExponentialMechanism": "gnomon.baseline.exponential",
     "LdaIdentity": "gnomon.baseline.subspace",
     "Modips": "gnomon.baseline.modips",
     "PcaIdentity": "gnomon.baseline.subspace",
 }
 
-__all__ = ["BernoulliIdentity", "BlockiGauss", "LdaIdentity", "Modips", "PcaIdentity"]
+__all__ = ["BernoulliIdentity", "BlockiGauss", "ExponentialMechanism", "LdaIdentity", "Modips", "PcaIdentity"]
 
 if TYPE_CHECKING:
     from gnomon.baseline.blocki import BlockiGauss
+    from gnomon.baseline.exponential import ExponentialMechanism
     from gnomon.baseline.identity import BernoulliIdentity
     from gnomon.baseline.modips import Modips
     from gnomon.baseline.subspace import LdaIdentity, PcaIdentity

@@ -38,6 +38,7 @@ _SAMPLERS = {
     "goe": "symmetric",
     "discrete-gaussian": "discrete",
     "gaussian-sketch": "sketch",
+    "exponential": "choice",
 }
 
 Line = Annotated[str, StringConstraints(max_length=20_000)]

@@ -17,6 +17,7 @@ _HOMES = {
     "bernoulli-identity": "gnomon.baseline.identity:BernoulliIdentity",
     "pca-identity": "gnomon.baseline.subspace:PcaIdentity",
     "lda-identity": "gnomon.baseline.subspace:LdaIdentity",
+    "exponential": "gnomon.baseline.exponential:ExponentialMechanism",
     "blocki": "gnomon.baseline.blocki:BlockiGauss",
     "modips": "gnomon.baseline.modips:Modips",
 }
