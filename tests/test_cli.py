@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import sqlite3
@@ -247,6 +248,14 @@ def out_exists(place: Place) -> list[str]:
     return []
 
 
+def torn_pages(place: Place) -> list[str]:
+    """The footer, and so names and the number of rows, is whole; the cells are not."""
+    content = bytearray(place.data.read_bytes())
+    content[8:2000] = bytes(1992)
+    place.data.write_bytes(bytes(content))
+    return []
+
+
 def out_under_a_file(place: Place) -> list[str]:
     place.out = place.schema / "out"
     return []
@@ -315,9 +324,10 @@ REFUSALS: dict[str, tuple[Spoil, str]] = {
     "delta NaN": (options("--delta", "nan"), "'delta'"),
     "one row": (one_row, "1 row"),
     "out folder exists": (out_exists, "exists"),
-    "out folder not writable": (out_under_a_file, "does not exist"),
+    "out folder under a file": (out_under_a_file, "does not exist"),
     "out folder in a missing folder": (out_in_a_missing_folder, "does not exist"),
     "corrupted Parquet": (torn_parquet, "cannot be read"),
+    "corrupted pages of a Parquet": (torn_pages, "cannot be read"),
     "not Parquet at all": (with_file(b"hello, world, this is text"), "cannot be read"),
     "unknown method": (options("--method", "magic"), "ron-gauss"),
     "unknown format of output": (options("--format", "xml"), "parquet or csv"),
@@ -350,6 +360,22 @@ def test_bad_input_is_one_sentence(case: str, place: Place, capsys: pytest.Captu
     assert "SECRET" not in out + err
     assert "Traceback" not in err
     assert out == ""
+    assert place.files() == before
+    assert place.charges() == 0
+
+
+def test_an_out_folder_that_is_not_writable(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write anywhere, so the refusal of the system is simulated."""
+
+    def refused(*_: object, **__: object) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("gnomon.release.folder.tempfile.mkdtemp", refused)
+    before = place.files()
+    assert place.release() == 2
+    assert "is not writable (Permission denied)" in capsys.readouterr().err
     assert place.files() == before
     assert place.charges() == 0
 
