@@ -15,7 +15,8 @@ from gnomon.table.source import Source
 
 Result = TypeVar("Result")
 Progress = Callable[[str, int, int | None], None]
-BATCH = 16_384  # rows: a hundred float64 columns of it stay inside a processor's cache
+BATCH = 16_384  # rows: a hundred float64 columns of it stay near a processor's cache
+CELLS = 2**23  # of a batch, so that memory stays flat for thousands of columns
 
 
 def quiet(stage: str, done: int, total: int | None) -> None:
@@ -41,24 +42,25 @@ def map_batches(
     *,
     stage: str,
     progress: Progress = quiet,
-    rows: int = BATCH,
+    rows: int | None = None,
 ) -> Iterator[Result]:
     """f of every batch, in the order of the source, a few batches ahead of the reader and never more."""
     total = source.n_rows()
+    size = rows or max(64, min(BATCH, CELLS // max(1, len(columns))))
     done = 0
     waiting: deque[tuple[int, Future[Result]]] = deque()
     with _one_blas_thread(), ThreadPoolExecutor(workers()) as pool:
 
         def collect() -> Result:
             nonlocal done
-            size, future = waiting.popleft()
+            taken, future = waiting.popleft()
             result = future.result()
-            done += size
+            done += taken
             progress(stage, done, total)
             return result
 
         try:
-            for batch in source.batches(columns, rows=rows):
+            for batch in source.batches(columns, rows=size):
                 waiting.append((batch.num_rows, pool.submit(f, batch)))
                 if len(waiting) > 2 * workers():
                     yield collect()

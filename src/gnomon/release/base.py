@@ -187,7 +187,8 @@ class Release(BaseEstimator):  # type: ignore[misc]
         elif self.target is not None:
             schema = schema.with_target(self.target)
         source = open_source(X, y if schema.target is not None else None, schema=schema)
-        missing = [c.name for c in schema.released if c.name not in source.names]
+        present = set(source.names)
+        missing = [c.name for c in schema.released if c.name not in present]
         if missing:
             raise DataError(
                 f"The table lacks the column {missing[0]!r} that the schema declares; "

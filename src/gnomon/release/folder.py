@@ -160,7 +160,8 @@ def transform_batches(
     if encoder.width != chart.n_features:
         raise DataError("The schema and the map of this release do not belong together; ask its publisher.")
     names = [column.name for column in features.columns]
-    missing = [name for name in names if name not in source.names]
+    present = set(source.names)
+    missing = [name for name in names if name not in present]
     if missing:
         raise DataError(f"The table lacks the column {missing[0]!r} that the release has; add it.")
     target = schema.target.name if schema.target is not None and schema.target.name in source.names else None

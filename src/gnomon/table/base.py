@@ -52,7 +52,8 @@ class Source(ABC):
         `raw` leaves the cells of a text format as text, so that `check` can count those that do not parse.
         """
         columns = list(columns)
-        lacking = [name for name in columns if name not in set(self.names)]
+        present = set(self.names)
+        lacking = [name for name in columns if name not in present]
         if lacking:
             raise DataError(
                 f"{self.label} has no column {lacking[0]!r}; its columns are {', '.join(self.names)}."
