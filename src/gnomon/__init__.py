@@ -20,6 +20,7 @@ _HOMES = {
     "Adjacency": "gnomon.privacy.guarantee",
     "Unit": "gnomon.privacy.guarantee",
     "RonGauss": "gnomon.release.ron_gauss",
+    "PcaGauss": "gnomon.release.pca_gauss",
     "JlLaplace": "gnomon.release.jl_laplace",
     "DpPro": "gnomon.release.dppro",
     "Dprp": "gnomon.release.dprp",
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from gnomon.release.dppro import DpPro
     from gnomon.release.dprp import Dprp
     from gnomon.release.jl_laplace import JlLaplace
+    from gnomon.release.pca_gauss import PcaGauss
     from gnomon.release.ron_gauss import RonGauss
     from gnomon.table.schema import Column, Schema
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ron-gauss": "gnomon.release.ron_gauss:RonGauss",
+    "pca-gauss": "gnomon.release.pca_gauss:PcaGauss",
     "jl-laplace": "gnomon.release.jl_laplace:JlLaplace",
     "dppro": "gnomon.release.dppro:DpPro",
     "dprp": "gnomon.release.dprp:Dprp",

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.errors import DataError
-from gnomon.statistics.grid import GRID, Matrix, ball_shrink, fine_grid, into_ball, unit_rows
+from gnomon.statistics.grid import GRID, Matrix, ball_shrink, fine_grid, into_ball, shorten, unit_rows
 
 Vector = npt.NDArray[np.float64]
 FINE_PROJECTION = 2.0**22
@@ -34,7 +34,8 @@ class PublicMap:
     offset (p,), radius  the ball in the projected space that rows are clipped to;
     length               the length that `lift` gives back to rows that were normalised;
     mean (m,)            taken from normalised rows, which are then normalised again (RON-Gauss as printed);
-    components_only      whether the release shows components, not columns that they were lifted back into.
+    components_only      whether the release shows components, not columns that they were lifted back into;
+    reach                longer rows are shortened to this length before the projection (PCA-Gauss).
     """
 
     centre: Vector
@@ -46,6 +47,7 @@ class PublicMap:
     length: float = 1.0
     mean: Vector | None = None
     components_only: bool = False
+    reach: float = math.inf
 
     @classmethod
     def identity(cls, m: int, *, radius: float, normalise: bool = False) -> PublicMap:
@@ -77,6 +79,8 @@ class PublicMap:
         if self.mean is not None:
             Z -= np.rint(self.mean * fine)
             unit_rows(Z, fine)
+        if math.isfinite(self.reach):
+            shorten(Z, self.reach * fine)
         return Z, fine
 
     @property
@@ -93,7 +97,7 @@ class PublicMap:
             Z, fine = self._rows(X)
             Y = Z @ np.rint(self.projection * FINE_PROJECTION)
             Y *= grid / (fine * FINE_PROJECTION * self.radius)
-        elif self.normalise:
+        elif self.normalise or math.isfinite(self.reach):
             Y, fine = self._rows(X)
             Y *= grid / (fine * self.radius)
         else:
@@ -155,6 +159,7 @@ class PublicMap:
             "length": np.array(self.length),
             "mean": np.zeros(0) if self.mean is None else self.mean,
             "components_only": np.array(self.components_only),
+            "reach": np.array(self.reach),
         }
 
     @classmethod
@@ -165,6 +170,7 @@ class PublicMap:
             W = held["projection"].astype(np.float64)
             normalise, radius, length = (float(held[name]) for name in ("normalise", "radius", "length"))
             components_only = bool(held.get("components_only", np.array(False)))
+            reach = float(held.get("reach", np.array(math.inf)))
         except (KeyError, TypeError, ValueError) as problem:
             raise DataError(
                 "The map of this release lacks a part; ask its publisher for a whole copy."
@@ -174,7 +180,7 @@ class PublicMap:
         mean_shape = (m,) if flat["mean"].size else (0,)
         fits = shapes[:4] == [(m,), (m,), (p,), mean_shape] and (W.shape == (m, p) or (not W.size and m == p))
         finite = all(np.isfinite(a).all() for a in [*flat.values(), W, np.array([radius, length])])
-        if not (fits and finite and m and p and radius > 0 and (flat["weight"] != 0).all()):
+        if not (fits and finite and m and p and radius > 0 and reach > 0 and (flat["weight"] != 0).all()):
             raise DataError(
                 "The map of this release does not fit together; ask its publisher for a whole copy."
             )
@@ -190,6 +196,7 @@ class PublicMap:
             length,
             mean,
             components_only,
+            reach,
         )
 
 

@@ -53,3 +53,10 @@ def unit_rows(Z: Matrix, fine: float) -> Matrix:
     factor = np.divide(fine, longest, out=np.zeros_like(longest), where=longest > 0)
     np.multiply(Z, factor[:, None], out=Z)
     return np.rint(Z, out=Z)
+
+
+def shorten(Z: Matrix, longest: float) -> Matrix:
+    """Integer rows of any length -> integer rows no longer than about `longest`; shorter rows stay as they are."""
+    length = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    np.multiply(Z, np.minimum(1.0, longest / np.maximum(length, 1.0))[:, None], out=Z)
+    return np.rint(Z, out=Z)

@@ -1,0 +1,97 @@
+"""Class covariances from their own noisy moments, each shrunk toward the pooled one by its noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gnomon.model.discriminant import LEAST, class_sizes
+from gnomon.model.mixture import Mixture
+from gnomon.model.repair import Sums, shrink_weight
+from gnomon.model.spectrum import Vector, denoised, floor_within
+from gnomon.statistics.grid import Matrix
+
+HALF = 0.5  # how far towards equal spread the axes are brought before the second look
+ROOM = 1.6  # the squared radius of the second ball, in units of the expected squared length
+
+
+@dataclass(frozen=True)
+class Lens:
+    """How the second stage looks at a row of class c: z = K (x - means[c]) / radius, in a ball.
+
+    K brings the axes halfway to equal spread, so that small but telling directions meet relatively less noise.
+    """
+
+    means: Matrix  # (L, P)
+    within: Matrix  # (P, P), the pooled covariance of the first stage
+    K: Matrix
+    K_inverse: Matrix
+    radius: float
+
+    @classmethod
+    def of(cls, means: Matrix, within: Matrix) -> Lens:
+        values, vectors = np.linalg.eigh(within)
+        values = np.maximum(values, 1e-9 * max(float(values.max()), 1e-300))
+        K = (vectors * values ** (-HALF / 2)) @ vectors.T
+        K_inverse = (vectors * values ** (HALF / 2)) @ vectors.T
+        radius = float(np.sqrt(ROOM * (values ** (1 - HALF)).sum()))
+        return cls(means, within, K, K_inverse, radius)
+
+
+def refined(lens: Lens, sums: Sums, counts: Vector, count_noise: float, doubt: Matrix, n: int) -> Mixture:
+    """The mixture after the second stage.
+
+    sums             noisy class moments of the rows that the lens shows;
+    counts           the first stage's noisy class counts, with noise `count_noise`;
+    doubt (L, P)     what the first stage left unknown of each coordinate of each class mean.
+    """
+    sizes = _combined_sizes(sums, counts, count_noise, n)
+    weights = sizes / sizes.sum()
+    P = lens.within.shape[0]
+    noise = sums.second_noise / sizes
+    shifts = np.empty_like(lens.means)
+    raw = np.empty((len(sizes), P, P))
+    for c in range(len(sizes)):
+        shifts[c] = _shrunk_shift(lens, sums, sizes[c], c, doubt[c])
+        raw[c] = sums.second[c] / sizes[c] - np.outer(shifts[c], shifts[c])
+    base = _pooled(lens, raw, weights, noise)
+    back = lens.radius * lens.K_inverse
+    covariances = np.empty_like(raw)
+    for c in range(len(sizes)):
+        own = base + denoised(raw[c] - base, float(noise[c]))
+        covariances[c] = back @ floor_within(own, base, LEAST) @ back
+    return Mixture(weights, lens.means + shifts @ back, covariances)
+
+
+def _combined_sizes(sums: Sums, counts: Vector, count_noise: float, n: int) -> Vector:
+    """Both stages counted the classes: the average by precision."""
+    first, second = count_noise**2, sums.count_noise**2
+    if first + second == 0:
+        return class_sizes(counts, 0.0, n)
+    both = (counts * second + sums.counts * first) / (first + second)
+    return class_sizes(both, float(np.sqrt(first * second / (first + second))), n)
+
+
+def _shrunk_shift(lens: Lens, sums: Sums, size: float, c: int, doubt: Vector) -> Vector:
+    """How far the class mean lies from where the first stage put it, as the lens shows it."""
+    P = len(doubt)
+    shift = sums.first[c] / size
+    noise = (sums.first_noise / size) ** 2
+    expected = float(np.mean(np.einsum("ij,j,ij->i", lens.K, doubt, lens.K))) / lens.radius**2
+    believed = expected / (expected + noise) if expected + noise > 0 else 0.0
+    weight = max(believed, shrink_weight(float(shift @ shift), P * noise))
+    found: Vector = weight * shift
+    return found
+
+
+def _pooled(lens: Lens, raw: Matrix, weights: Vector, noise: Vector) -> Matrix:
+    """The first stage's pooled covariance, moved toward the second's as far as its noise allows; positive definite."""
+    P = raw.shape[1]
+    start = lens.K @ lens.within @ lens.K / lens.radius**2
+    move = np.einsum("c,cij->ij", weights, raw) - start
+    spread = float(np.sqrt(np.sum((weights * noise) ** 2)))
+    base = start + shrink_weight(float(np.sum(move**2)), P * (P + 1) * spread**2) * move
+    values, vectors = np.linalg.eigh((base + base.T) / 2)
+    found: Matrix = (vectors * np.maximum(values, 0.02 * max(float(values.mean()), 1e-12))) @ vectors.T
+    return found

@@ -1,0 +1,165 @@
+"""PCA-Gauss: principal components of a noisy moment matrix, and a Gaussian model for each class of what they show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gnomon.model.refine import ROOM
+from gnomon.privacy.guarantee import Spendable
+from gnomon.privacy.mechanism import moment_noise
+from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
+from gnomon.release.pca_look import Fit, affordable, look
+from gnomon.release.pca_stages import LAMBDA, classified, gaussian
+from gnomon.statistics.grid import GRID, Matrix
+from gnomon.table.schema import Schema
+
+FIRST = 0.5  # stage one's share of what the look leaves, when there is a stage two
+FEWEST = 12  # stage two runs if it can bear this many dimensions (or all columns)
+FITS = {"classification": Fit(0.5, 0.9), "clustering": Fit(0.5, 0.9), "regression": Fit(1.0, 0.5)}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a table can afford, from public numbers alone: the shares of the look, and stage two's dimensions."""
+
+    shares: dict[str, float]
+    most: int | None  # None: everything goes to stage one
+
+    def split(self, loss: Spendable) -> tuple[dict[str, Spendable], Spendable, Spendable | None]:
+        left = 1 - sum(self.shares.values())
+        stages = [left] if self.most is None else [FIRST * left, (1 - FIRST) * left]
+        parts = loss.split(*self.shares.values(), *stages)
+        steps: dict[str, Spendable] = dict(zip(self.shares, parts, strict=False))
+        return steps, parts[len(steps)], parts[len(steps) + 1] if self.most is not None else None
+
+
+def plan(n: int, m: int, classes: int, task: str, loss: Spendable, wanted: int | None = None) -> Plan:
+    """Stage two runs where the noise of a class covariance stays below the covariance itself in enough dimensions."""
+    shares = affordable(n, m + (task == "regression"), loss)
+    if task != "classification":
+        return Plan(shares, None)
+    share = (1 - FIRST) * (1 - sum(shares.values()))
+    part = loss.split(share)[0]
+    most = 0
+    while most < m and _relative_noise(most + 1, n, classes, part) <= 1:
+        most += 1
+    return Plan(shares, most if most >= min(m, wanted or m, FEWEST) else None)
+
+
+def _relative_noise(p: int, n: int, classes: int, loss: Spendable) -> float:
+    """The largest eigenvalue of the noise beside the variance of one of p equal directions, in an average class."""
+    fine = 2**20
+    law = moment_noise(p + 1, loss, ball=fine * (1 + (LAMBDA / GRID) ** 2), blocks=classes).law
+    return 2 * math.sqrt(p) * ROOM * p * law.off_diagonal / fine * classes / n
+
+
+class PcaGauss(ModelRelease):
+    """Differentially private synthetic rows by principal components and a Gaussian (mixture) model.
+
+    Reference: Chanyaswad, Liu, Mittal, "Coupling Dimensionality Reduction with Generative Model for Non-Interactive
+    Private Data Release", 2017, Algorithms 1 to 3.
+
+    Guarantee: epsilon-DP (delta = 0) or (epsilon, delta)-DP for replacing one record, its label included; n public.
+
+    Differs from the paper (`pca="auto"`, the default): stage one releases one noisy moment matrix of (x, label,
+    constant) in the full dimension, which yields counts, means, the covariance and its spectrum together; where public
+    numbers allow it, stage two releases the moments of every class in the subspace that stage one found. Rows are
+    centred, scaled and clipped by paid or declared numbers. `pca="laplace"` and the other sources run the paper's own
+    Algorithms 1 to 3, with sound noise or (`calibration="paper"`) with the printed scales.
+
+    Parameters
+    ----------
+    epsilon, delta : the budget; delta = 0 asks for pure epsilon-DP.
+    schema : Schema or path, or for arrays `bounds=(low, high)` with `classes` or `target_bounds`.
+    target, task : which column to predict and how; by default as the schema declares.
+    n_components : the dimension P, or "auto" (what the spectrum shows above the known noise).
+    pca : "auto", or for the paper's algorithms "laplace", "analyze-gauss", "public", "split", "matrix-laplace".
+    public : for pca="public", a table of the same columns that needs no protection.
+    pca_share : for the paper's algorithms, the part of the budget (of the rows, for "split") that goes to the PCA.
+    random_state : seeds the sampling of the model, never the noise.
+    """
+
+    name: ClassVar[str] = "pca-gauss"
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        schema: Schema | None = None,
+        bounds: Any = None,
+        target: str | None = None,
+        task: Task | None = None,
+        classes: Any = None,
+        target_bounds: Any = None,
+        n_components: int | str = "auto",
+        calibration: str = "sound",
+        pca: str = "auto",
+        public: Any = None,
+        pca_share: float = 0.5,
+        random_state: Any = None,
+        not_private: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.bounds = bounds
+        self.target = target
+        self.task = task
+        self.classes = classes
+        self.target_bounds = target_bounds
+        self.n_components = n_components
+        self.calibration = calibration
+        self.pca = pca
+        self.public = public
+        self.pca_share = pca_share
+        self.random_state = random_state
+        self.not_private = not_private
+
+    def _release(self, table: Table, account: Account) -> None:
+        wanted = None if self.n_components == "auto" else int(self.n_components)
+        loss = account.spendable(table.m + table.n_classes)
+        planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted)
+        steps, first, second = planned.split(loss)
+        place = look(table, account, steps, FITS[table.task])
+        if table.task == "classification":
+            most = table.m if planned.most is None else planned.most
+            model = classified(table, account, place, first, second, most, wanted)
+        else:
+            model = gaussian(table, account, place, first, wanted)
+        self.map_, self.model_, self.outside_ = model.chart, model.mixture, model.outside
+        account.public.append(
+            "the constants of the method: shares of the budget, weights of label and mean, grids of lengths"
+        )
+        account.post_processing.append(
+            "dimension, class sizes, means, covariances and slopes, each shrunk by the known law of the noise"
+        )
+
+    def sample_batches(self, n: int) -> Iterator[pa.Table]:
+        """n synthetic rows as Arrow tables: the model's components, lifted, with the spread left outside them."""
+        rng = np.random.default_rng(None if self.random_state is None else [1, _seed(self.random_state)])
+        p, shares = self.map_.n_components, self._shares()
+        rows = max(256, min(65_536, 2**23 // self.map_.n_features))
+        for C, codes in self.model_.sample_batches(n, rng, rows):
+            y: npt.NDArray[Any] | None = None
+            if self.encoder_.task == "regression":
+                y = np.clip(C[:, -1], -1.0, 1.0)
+            elif self.encoder_.task == "classification":
+                y = codes
+            cells = self.map_.lift(C[:, :p]) + self._spread(len(C), rng)
+            yield self.encoder_.decode(cells, y, shares)
+
+    def _spread(self, n: int, rng: np.random.Generator) -> Matrix:
+        """Noise outside the subspace, so that released columns vary as much as the real ones do."""
+        W, weight = self.projection_, self.map_.weight
+        E = rng.standard_normal((n, len(weight))) * self.outside_
+        E -= (E @ W) @ W.T
+        spread: Matrix = E / weight
+        return spread

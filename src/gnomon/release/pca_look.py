@@ -1,0 +1,202 @@
+"""Where the rows lie: centre and spread of the columns, and a ball that fits, each paid for from the budget.
+
+Custodians declare bounds too wide and off-centre. A few per cent of the budget buys a noisy centre and spread of every
+column, and the noisy histogram of the rows' lengths on a public grid; the moment matrices that follow then meet noise
+in proportion to the rows and not to the declared box. What a table can afford is decided from public numbers (rows,
+columns, budget) before anything is spent; a table that can afford nothing keeps its declared box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.privacy.guarantee import Adjacency, PureDP, Spendable
+from gnomon.privacy.mechanism import release_vector, vector_noise
+from gnomon.privacy.sensitivity import Norm, Sensitivity, histogram, row_sum
+from gnomon.release.base import Account, Table
+from gnomon.statistics.grid import GRID, Matrix, ball_shrink, fine_grid, into_ball
+from gnomon.table.encode import Rows
+
+Vector = npt.NDArray[np.float64]
+SHARES = {"centre": 0.03, "length": 0.02, "columns": 0.10, "radius": 0.02}  # of the budget, where affordable
+FIRST_GRID = 2.0 ** (np.arange(-10, 1) / 2)  # of the box's half diagonal
+SECOND_GRID = 2.0 ** (np.arange(-6, 5) / 4)  # of the expected length
+HOLDS_FIRST = 0.95  # the part of the rows that the ball of the columns' step should hold
+SQUARE = (
+    0.5  # the weight of x^2 beside x: |x| <= 1, so a row of length r becomes one of at most r sqrt(1 + 1/4)
+)
+STRETCH = math.sqrt(1 + SQUARE**2)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How far the look goes for a task: `power` 0 keeps the columns' spreads, 1 makes them equal; `holds` rows."""
+
+    power: float
+    holds: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """Cells x -> (x - centre) * weight, in a ball of radius `radius`; `spread` (m,) of x where it was paid for."""
+
+    centre: Vector
+    weight: Vector
+    radius: float
+    spread: Vector | None = None
+
+    def of(self, X: Matrix) -> Matrix:
+        return (X - self.centre) * self.weight
+
+
+def affordable(n: int, m: int, loss: Spendable) -> dict[str, float]:
+    """Which steps are worth their share, by public numbers: the noise beside what it would measure."""
+    shares = {}
+    for step, share in SHARES.items():
+        part = loss.split(share)[0]
+        if step == "centre":
+            std = vector_noise(_row_sum(m, part), part)[2].diagonal / GRID * math.sqrt(m)
+            worth = std / n <= 0.1
+        elif step == "columns":
+            std = vector_noise(_row_sum(2 * m, part), part)[2].diagonal / GRID * STRETCH
+            worth = std * math.sqrt(m) / n <= 0.5
+        else:
+            std = vector_noise(_bins(part), part)[2].diagonal
+            worth = std * math.sqrt(len(FIRST_GRID) / 2) / n <= 0.4
+        if worth:
+            shares[step] = share
+    return shares
+
+
+def look(table: Table, account: Account, losses: dict[str, Spendable], fit: Fit) -> Place:
+    """Spend `losses`, one for each affordable step, on where the rows (and a numeric target beside them) lie."""
+    regression = table.task == "regression"
+    m = table.m + regression
+
+    def cells(rows: Rows) -> Matrix:
+        return np.column_stack([rows.X, rows.numbers]) if regression else rows.X
+
+    place = Place(np.zeros(m), np.ones(m), math.sqrt(m))
+    if "centre" in losses:
+        total, _ = _sum(table, account, losses["centre"], cells, m, place.radius, "centre of every column")
+        place = Place(np.clip(total / table.n, -1.0, 1.0), place.weight, place.radius)
+    if "length" in losses:
+        grid = math.sqrt(m) * FIRST_GRID
+        radius = _quantile(table, account, losses["length"], cells, place, grid, HOLDS_FIRST)
+        place = Place(place.centre, place.weight, radius)
+    if "columns" in losses:
+        place = _columns(table, account, losses["columns"], cells, place, fit.power)
+    if "radius" in losses:
+        expected = place.radius
+        radius = _quantile(
+            table, account, losses["radius"], _features(table.m), place, expected * SECOND_GRID, fit.holds
+        )
+        place = Place(place.centre, place.weight, radius, place.spread)
+    return place
+
+
+def _features(m: int) -> Callable[[Rows], Matrix]:
+    return lambda rows: rows.X
+
+
+def _columns(
+    table: Table,
+    account: Account,
+    loss: Spendable,
+    cells: Callable[[Rows], Matrix],
+    place: Place,
+    power: float,
+) -> Place:
+    """Centre and spread of every column from the noisy sums of (x, x^2 / 2), and the length to be expected."""
+    m, n = len(place.centre), table.n
+
+    def pair(rows: Rows) -> Matrix:
+        X = np.clip(place.of(cells(rows)), -1.0, 1.0)
+        return np.hstack([X, SQUARE * X * X])
+
+    total, noise = _sum(
+        table, account, loss, pair, 2 * m, place.radius * STRETCH, "centre and spread of every column"
+    )
+    shift, square = total[:m] / n, total[m:] / (SQUARE * n)
+    doubt = noise / (SQUARE * n)
+    variance = np.maximum(square - shift**2 + (noise / n) ** 2, max(doubt, 1e-12))
+    scale = (variance / variance.mean()) ** (power / 2)
+    expected = math.sqrt(float(np.sum((variance / scale**2)[: table.m])))
+    return Place(place.centre + shift, 1 / scale, 1.1 * expected, np.sqrt(variance))
+
+
+def _norm(loss: Spendable) -> Norm:
+    return Norm.L1 if isinstance(loss, PureDP) else Norm.L2
+
+
+def _row_sum(columns: int, loss: Spendable) -> Sensitivity:
+    return row_sum(_norm(loss), columns=columns, radius=GRID, adjacency=Adjacency.REPLACE_ONE)
+
+
+def _bins(loss: Spendable) -> Sensitivity:
+    return histogram(_norm(loss), columns=1, adjacency=Adjacency.REPLACE_ONE)
+
+
+def _sum(
+    table: Table,
+    account: Account,
+    loss: Spendable,
+    f: Callable[[Rows], Matrix],
+    width: int,
+    radius: float,
+    statistic: str,
+) -> tuple[Vector, float]:
+    """The noisy sum of f(rows), each clipped to the ball of this radius, and the noise of a coordinate."""
+    fine = fine_grid(max(1.0, 4 * math.sqrt(width) / radius))
+
+    def integers(rows: Rows) -> npt.NDArray[np.int64]:
+        Q = into_ball(np.rint(f(rows) * (fine / radius)), fine)
+        total: npt.NDArray[np.int64] = Q.sum(axis=0).astype(np.int64)
+        return total
+
+    exact = table.sum(integers, np.zeros(width, dtype=np.int64), stage=f"looking: {statistic}")
+    noisy = account.record(release_vector(exact, _row_sum(width, loss), loss, statistic=statistic))
+    unit = GRID * ball_shrink(width) / radius
+    return noisy.value / unit, noisy.noise.diagonal / unit
+
+
+def _quantile(
+    table: Table,
+    account: Account,
+    loss: Spendable,
+    cells: Callable[[Rows], Matrix],
+    place: Place,
+    grid: Vector,
+    holds: float,
+) -> float:
+    """The smallest radius of the grid whose ball holds this part of the rows, from the noisy histogram of lengths.
+
+    Counted from below and from above, each weighted by its noise; less one standard deviation, since a ball that is
+    a little too small costs less than one that is too large.
+    """
+    k = place.centre.shape[0]
+    fine = fine_grid(max(1.0, 2 * float(np.linalg.norm(place.weight * (1 + np.abs(place.centre))))))
+
+    def counts(rows: Rows) -> npt.NDArray[np.int64]:
+        X = cells(rows)
+        Z = np.rint((X - place.centre[: X.shape[1]]) * (place.weight[: X.shape[1]] * fine))
+        bins = np.searchsorted(grid * fine, np.sqrt(np.einsum("ij,ij->i", Z, Z)))
+        return np.bincount(np.minimum(bins, len(grid) - 1), minlength=len(grid)).astype(np.int64)
+
+    stage = "looking: lengths of the rows"
+    exact = table.sum(counts, np.zeros(len(grid), dtype=np.int64), stage=stage)
+    statistic = f"histogram of the lengths of the rows in {k} columns"
+    noisy = account.record(release_vector(exact, _bins(loss), loss, statistic=statistic))
+    heights, std = noisy.value.astype(np.float64), noisy.noise.diagonal
+    j = np.arange(1, len(grid) + 1)
+    below, above = np.cumsum(heights), table.n - (heights.sum() - np.cumsum(heights))
+    trust_below, trust_above = 1 / j, 1 / np.maximum(len(grid) - j, 0.25)
+    inside = (trust_below * below + trust_above * above) / (trust_below + trust_above)
+    doubt = std / np.sqrt(trust_below + trust_above)
+    enough = np.nonzero(inside >= holds * table.n - doubt)[0]
+    return float(grid[enough[0]]) if len(enough) else float(grid[-1])
