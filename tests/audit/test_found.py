@@ -51,7 +51,7 @@ def test_estimated_bounds_never_quote_a_cell() -> None:
 
 def test_goe_noise_beside_the_diagonal_is_never_below_its_share() -> None:
     pick = random.Random(5)
-    for _ in range(2000):
+    for _ in range(500):
         sigma = pick.uniform(1, 4) * 2.0**30
         with mock.patch.object(symmetric, "rounded_gaussian", side_effect=lambda _, n: np.zeros(n)) as drawn:
             symmetric.goe(2, sigma)

@@ -1,0 +1,116 @@
+"""Lower bounds on epsilon and mu from scores of two neighbouring tables, right with a stated confidence.
+
+Claim. If a mechanism is (epsilon, delta)-DP, every event E satisfies P(E | B) <= e^epsilon P(E | A) + delta; if it is
+mu-Gaussian-DP, P(E | B) <= Phi(Phi^-1(P(E | A)) + mu). An event is chosen on one half of the runs and its two
+probabilities are bounded on the other half by Clopper and Pearson (1934), each with half of the error, so the
+inequality turned around bounds epsilon (or mu) from below with the confidence asked for, whatever the event is. The
+choice of the event costs nothing, because the second half has not seen it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import beta
+
+Scores = npt.NDArray[np.float64]
+CANDIDATES = 400  # thresholds that are tried on the first half
+CAUTION = 1e-4  # so strict that the best of many thresholds is not merely the luckiest
+
+
+class Region(NamedTuple):
+    """Scores above a threshold (or not above it); likelier for the second table, or for the first."""
+
+    threshold: float
+    above: bool
+    second: bool
+
+
+class Shares(NamedTuple):
+    """A lower bound on the likelier table's share of scores in a region, an upper bound on the other's."""
+
+    likelier: npt.NDArray[np.float64]
+    other: npt.NDArray[np.float64]
+
+
+Measure = Callable[[Shares], npt.NDArray[np.float64]]
+
+
+def share_at_least(hits: npt.ArrayLike, runs: int, error: float) -> npt.NDArray[np.float64]:
+    """The Clopper-Pearson lower bound on a probability."""
+    k = np.asarray(hits, dtype=np.float64)
+    found: npt.NDArray[np.float64] = np.where(k > 0, beta.ppf(error, np.maximum(k, 1), runs - k + 1), 0.0)
+    return found
+
+
+def share_at_most(hits: npt.ArrayLike, runs: int, error: float) -> npt.NDArray[np.float64]:
+    """The Clopper-Pearson upper bound on a probability."""
+    return 1.0 - share_at_least(runs - np.asarray(hits, dtype=np.float64), runs, error)
+
+
+def epsilon_of_shares(delta: float) -> Measure:
+    """ln((P - delta) / Q), or nothing learnt."""
+
+    def measure(shares: Shares) -> npt.NDArray[np.float64]:
+        left = np.maximum(shares.likelier - delta, 0.0)
+        with np.errstate(divide="ignore"):
+            found: npt.NDArray[np.float64] = np.maximum(np.log(left) - np.log(shares.other), 0.0)
+        return found
+
+    return measure
+
+
+def mu_of_shares(shares: Shares) -> npt.NDArray[np.float64]:
+    """Phi^-1(P) - Phi^-1(Q): the smallest mu that allows both."""
+    found: npt.NDArray[np.float64] = np.maximum(ndtri(shares.likelier) - ndtri(shares.other), 0.0)
+    return found
+
+
+def lower_bounds(
+    first: Scores, second: Scores, measure: Measure, confidences: Sequence[float]
+) -> list[float]:
+    """Lower bounds on the measure from independent scores of both tables, one for each confidence."""
+    region = best_region(first[::2], second[::2], measure)
+    mine, others = (second, first) if region.second else (first, second)
+    unseen = (mine[1::2], others[1::2])
+    hits = [np.count_nonzero((scores > region.threshold) == region.above) for scores in unseen]
+    found = []
+    for confidence in confidences:
+        error = (1 - confidence) / 2
+        likelier = share_at_least(hits[0], len(unseen[0]), error)
+        found.append(float(measure(Shares(likelier, share_at_most(hits[1], len(unseen[1]), error)))))
+    return found
+
+
+def best_region(first: Scores, second: Scores, measure: Measure, error: float = CAUTION) -> Region:
+    """The region that would give the largest bound if these runs were the unseen ones."""
+    ordered = [np.sort(first), np.sort(second)]
+    thresholds = _thresholds(np.sort(np.concatenate(ordered)))
+    above = [len(scores) - np.searchsorted(scores, thresholds, side="right") for scores in ordered]
+    best, found = -1.0, Region(float(thresholds[0]), True, True)
+    for is_above in (True, False):
+        hits = [
+            count if is_above else len(scores) - count for count, scores in zip(above, ordered, strict=True)
+        ]
+        for is_second in (True, False):
+            mine, other = (1, 0) if is_second else (0, 1)
+            shares = Shares(
+                share_at_least(hits[mine], len(ordered[mine]), error),
+                share_at_most(hits[other], len(ordered[other]), error),
+            )
+            values = measure(shares)
+            place = int(np.argmax(values))
+            if values[place] > best:
+                best, found = float(values[place]), Region(float(thresholds[place]), is_above, is_second)
+    return found
+
+
+def _thresholds(ordered: Scores) -> Scores:
+    """Quantiles, finer toward both ends, where a small region may have a large ratio."""
+    rank = np.linspace(-1.0, 1.0, CANDIDATES)
+    share = (1 + np.sign(rank) * (1 - (1 - np.abs(rank)) ** 2)) / 2
+    return np.unique(ordered[np.rint(share * (len(ordered) - 1)).astype(np.int64)])

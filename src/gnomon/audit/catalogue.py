@@ -1,0 +1,90 @@
+"""Which attacks a method must withstand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gnomon.audit.attack import Attack
+from gnomon.audit.methods import few_records, model_attack, row_attack
+from gnomon.audit.moments import moment_attack
+from gnomon.audit.printed import covariance_attack
+from gnomon.audit.vectors import count_attack, sum_attack
+from gnomon.errors import ParameterError
+from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP, Unit, declared
+from gnomon.release import METHODS
+from gnomon.release.base import ModelRelease, Release
+
+COMPONENTS = 2  # few, so that the worst event is not too rare to be seen
+
+
+def attacks_on(
+    method: str,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    components: int | None = None,
+    calibration: str = "sound",
+    unit: str = "row",
+) -> list[Attack]:
+    """The attacks on a method by name, cheapest first."""
+    if method not in METHODS:
+        raise ParameterError(f"The method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
+    if components is not None and components < 1:
+        raise ParameterError(f"The components of an audit must be at least 1. Got {components} instead.")
+    if unit not in ("row", "attribute"):
+        raise ParameterError(f"The unit of an audit must be row or attribute. Got {unit!r} instead.")
+    claim = declared(epsilon, delta, unit=Unit(unit))
+    p = COMPONENTS if components is None else components
+    estimator = _estimator(method, claim, p, calibration, unit)
+    if not isinstance(estimator, ModelRelease):
+        return [row_attack(estimator, method, claim, columns=_columns(p), unit=unit)]
+    X, y = few_records(p)
+    labelled = getattr(estimator, "classes", None) is not None
+    pair = "another corner and class" if labelled else "another corner"
+    whole = model_attack(estimator, method, claim, X, y if labelled else None, pair=pair)
+    if calibration == "paper":
+        return [covariance_attack(epsilon, p), whole] if method == "ron-gauss" else [whole]
+    return [*_mechanisms(claim, p), whole]
+
+
+def _mechanisms(claim: Guarantee, p: int) -> list[Attack]:
+    """The mechanisms that a model release is made of, each asked to keep the whole guarantee."""
+    q = p + 1  # beside the components, a constant coordinate that counts
+    found = [moment_attack(q, claim), moment_attack(q, claim, moved_label=True)]
+    if isinstance(claim, ApproxDP):
+        return [*found, moment_attack(q, claim, mechanism="goe"), sum_attack(claim, p)]
+    assert isinstance(claim, PureDP)
+    return [
+        *found,
+        moment_attack(1, claim, mechanism="matrix-laplace", moved_label=True),
+        count_attack(claim),
+    ]
+
+
+def _columns(p: int) -> int:
+    """More columns than components, so that the projection matters."""
+    return 2 * p
+
+
+def _estimator(name: str, claim: Guarantee, p: int, calibration: str, unit: str) -> Release:
+    kind = METHODS[name]
+    taken = kind._get_param_names()
+    wanted: dict[str, Any] = {
+        "epsilon": claim.epsilon,
+        "delta": claim.delta,
+        "bounds": (-1.0, 1.0),
+        "classes": [0, 1],
+        "n_components": p,
+        "calibration": calibration,
+        "random_state": 0,
+        "unit": unit,
+    }
+    if unit == "row":
+        wanted["radius"] = 1.0  # a ball inside the box, so that its worst rows are rows of the table
+    if "unit" not in taken and unit != kind.unit:
+        raise ParameterError(
+            f"The method {name} protects one {kind.unit}, not one {unit}; use --unit {kind.unit}."
+        )
+    estimator = kind(**{key: value for key, value in wanted.items() if key in taken})
+    estimator._guarantee()  # refuses a calibration or a budget that the method does not know
+    return estimator

@@ -1,0 +1,133 @@
+"""Attacks on whole methods: everything that a fitted method would publish, against a replaced record."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.audit.attack import Attack, Runs
+from gnomon.audit.learn import learned
+from gnomon.audit.pair import to_the_box
+from gnomon.audit.vectors import laplace_scores
+from gnomon.engine.local import quiet
+from gnomon.errors import GnomonWarning
+from gnomon.privacy.guarantee import Guarantee
+from gnomon.privacy.mechanism import Released
+from gnomon.release.base import Account, Release
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+SLOW = 20  # a whole fit costs as much as this many runs of a mechanism
+LEARN = 4  # a quarter of the rows teaches the score
+
+
+@dataclass
+class Witness(Account):
+    """An account that also keeps the noisy values: whatever is published is made of them."""
+
+    values: list[npt.NDArray[np.int64]] = field(default_factory=list)
+
+    def record(self, released: Released) -> Released:
+        self.values.append(released.value)
+        return super().record(released)
+
+
+def witnessed(method: Release, X: Matrix, y: Labels | None) -> Witness:
+    """The release that `fit` would make, without its certificate."""
+    guarantee = method._guarantee()
+    table = method._open(X, y, quiet)
+    method._check(table)
+    witness = Witness(guarantee)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GnomonWarning)  # the tables of an attack are small on purpose
+        method._release(table, witness)
+    return witness
+
+
+def published(method: Release, X: Matrix, y: Labels | None) -> npt.NDArray[np.float64]:
+    """All numbers that a model release publishes or makes its model from."""
+    witness = witnessed(method, X, y)
+    numbers: list[Any] = [*witness.values]
+    model = getattr(method, "model_", None)
+    if model is not None:
+        numbers += [model.weights, model.means, model.covariances]
+    return np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in numbers])
+
+
+def model_attack(
+    method: Release, name: str, claim: Guarantee, X: Matrix, y: Labels | None = None, *, pair: str
+) -> Attack:
+    """X (2, n, m) and y (2, n) are two neighbouring tables; the score is learnt from all that is published."""
+
+    def release(neighbour: bool, runs: int) -> Runs:
+        which = int(neighbour)
+        label = None if y is None else y[which]
+        return np.stack([published(method, X[which], label) for _ in range(runs)])
+
+    return Attack(f"{name}: the whole release", pair, claim, release, slow=SLOW)
+
+
+def few_records(columns: int) -> tuple[Matrix, Labels]:
+    """A record that becomes another corner of the box and another class, among few others: it weighs most there."""
+    X = np.zeros((2, 4, columns))
+    X[:, 1:] = np.eye(3, columns) / 2
+    X[0, 0], X[1, 0] = 1.0, (-1.0) ** np.arange(columns)
+    return X, np.array([[0, 0, 1, 0], [1, 0, 1, 0]])
+
+
+def row_attack(method: Release, name: str, claim: Guarantee, *, columns: int, unit: str = "row") -> Attack:
+    """Every record of one table is x and of the other y: each released row is a run of its own."""
+    laplace = claim.delta == 0
+    pair = _farthest(method, columns, laplace, unit)
+
+    def release(neighbour: bool, runs: int) -> Runs:
+        which = int(neighbour)
+        fitted = method.fit(
+            np.tile(pair[which], (runs, 1)), *_label(method, which if unit == "row" else 0, runs)
+        )
+        rows: Matrix = np.concatenate(list(fitted.spool_.chunks())).astype(np.float64)
+        return rows
+
+    words = "opposite rows" if unit == "row" else "one attribute at its two ends"
+    score = _by_medians if laplace else learned
+    return Attack(f"{name}: released rows", words, claim, release, gaussian=not laplace, score=score)
+
+
+def _by_medians(first: Matrix, second: Matrix) -> tuple[Runs, Runs]:
+    """Laplace likelihoods around the medians that a quarter of the rows shows."""
+    quarter = len(first) // LEARN
+    middles = np.stack([np.median(table[:quarter], axis=0) for table in (first, second)])
+    return laplace_scores(first[quarter:], middles), laplace_scores(second[quarter:], middles)
+
+
+def _label(method: Release, which: int, runs: int) -> tuple[Labels, ...]:
+    return (np.full(runs, which),) if getattr(method, "classes", None) is not None else ()
+
+
+def _farthest(method: Release, columns: int, laplace: bool, unit: str) -> Matrix:
+    """Rows that the method's own public projection moves farthest apart; in the box, to be clipped to the ball."""
+    start = np.stack([np.ones(columns), -np.ones(columns)])
+    R = np.asarray(method.fit(start, *_label(method, 0, 2)).projection_)
+    order = 1 if laplace else 2
+    if unit == "attribute":
+        longest = int(np.argmax(np.linalg.norm(R, ord=order, axis=1)))
+        start[1] = start[0]
+        start[1, longest] = -1.0
+        return start
+    x = to_the_box(R @ _longest_signs(R) if laplace else np.linalg.svd(R)[0][:, 0])
+    return np.stack([x, -x])
+
+
+def _longest_signs(R: Matrix) -> Vector:
+    """The signs s with the longest Rs: the row that moves farthest in L1 lies along it."""
+    k = R.shape[1]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (256, k))
+    if k <= 8:
+        signs = 1.0 - 2.0 * ((np.arange(2**k)[:, None] >> np.arange(k)) & 1)
+    longest: Vector = signs[np.argmax(np.linalg.norm(signs @ R.T, axis=1))]
+    return longest

@@ -1,0 +1,73 @@
+"""The statistics of an audit: bounds that are right as often as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from gnomon.audit.bound import (
+    Shares,
+    epsilon_of_shares,
+    lower_bounds,
+    mu_of_shares,
+    share_at_least,
+    share_at_most,
+)
+from gnomon.audit.learn import learned
+
+
+@pytest.mark.parametrize("hits", [0, 1, 7, 49, 50])
+def test_clopper_pearson_is_the_probability_at_which_the_hits_become_unlikely(hits) -> None:
+    low, high = float(share_at_least(hits, 50, 0.01)), float(share_at_most(hits, 50, 0.01))
+    if hits:
+        assert binom.sf(hits - 1, 50, low) == pytest.approx(0.01)
+    else:
+        assert low == 0.0
+    if hits < 50:
+        assert binom.cdf(hits, 50, high) == pytest.approx(0.01)
+    else:
+        assert high == 1.0
+
+
+def test_epsilon_and_mu_of_known_probabilities() -> None:
+    shares = Shares(np.array([0.5]), np.array([0.1]))
+    assert epsilon_of_shares(0.1)(shares)[0] == pytest.approx(np.log(4))
+    assert mu_of_shares(shares)[0] == pytest.approx(-norm.ppf(0.1))
+    assert epsilon_of_shares(0.6)(shares)[0] == 0.0
+
+
+def test_a_bound_exceeds_the_truth_no_more_often_than_it_says() -> None:
+    rng = np.random.default_rng(1)
+    over = {"epsilon": 0, "mu": 0}
+    trials = 200
+    for _ in range(trials):
+        first, second = rng.laplace(size=(2, 400)) + np.array([[0.0], [1.0]])
+        over["epsilon"] += lower_bounds(first, second, epsilon_of_shares(0.0), [0.8])[0] > 1.0
+        first, second = rng.standard_normal((2, 400)) + np.array([[0.0], [1.0]])
+        over["mu"] += lower_bounds(first, second, mu_of_shares, [0.8])[0] > 1.0
+    assert max(over.values()) <= 0.2 * trials
+
+
+def test_more_confidence_means_a_smaller_bound_and_more_runs_a_larger_one() -> None:
+    rng = np.random.default_rng(2)
+    scores = rng.laplace(size=(2, 40_000)) + np.array([[0.0], [1.0]])
+    some, many = (lower_bounds(*scores[:, :n], epsilon_of_shares(0.0), [0.95, 0.999]) for n in (400, 40_000))
+    assert 0 < some[1] < some[0] < many[1] < many[0] < 1.0
+
+
+def test_a_learnt_score_finds_the_number_without_noise() -> None:
+    rng = np.random.default_rng(3)
+    first, second = rng.standard_normal((2, 200, 30))
+    first[:, 17], second[:, 17] = 4.0, 4.001
+    scores = learned(first, second)
+    assert scores[0].max() < scores[1].min()
+
+
+def test_a_learnt_score_never_saw_the_runs_that_it_scores() -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.standard_normal(
+        (2, 100, 60)
+    )  # no difference at all, and more numbers than runs to learn from
+    assert all(len(scores) == 75 for scores in learned(first, second))
+    assert lower_bounds(*learned(first, second), epsilon_of_shares(0.0), [0.999])[0] == 0.0

@@ -1,0 +1,64 @@
+"""Sound mechanisms: the audit sees most of what they claim to spend, and never more.
+
+`certain` is set so that a sound mechanism fails once in ten million runs of a test; the required shares lie more than
+five standard deviations of the bound below what the attack reaches on average. docs/results/audit.md has longer runs.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.audit import attacks_on, audit
+from gnomon.audit.moments import moment_attack
+from gnomon.audit.vectors import count_attack, sum_attack
+from gnomon.privacy.guarantee import ApproxDP, PureDP
+
+SURELY = 1 - 1e-7
+LOOSE = ApproxDP(4.0, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("attack", "runs", "seen"),
+    [
+        (lambda: count_attack(PureDP(1.0)), 100_000, 0.8),
+        (lambda: count_attack(PureDP(0.1)), 1_000_000, 0.5),
+        (lambda: sum_attack(LOOSE, 4), 60_000, 0.8),
+        (lambda: sum_attack(ApproxDP(1.0, 1e-6), 2), 400_000, 0.8),
+        (lambda: sum_attack(LOOSE, 3, discrete=True), 6000, 0.6),
+        (lambda: moment_attack(40, LOOSE, mechanism="goe"), 30_000, 0.8),
+        (lambda: moment_attack(3, LOOSE, mechanism="goe", moved_label=True), 1500, 0.4),
+        (lambda: moment_attack(8, LOOSE, mechanism="discrete-gaussian"), 4000, 0.5),
+        (lambda: moment_attack(1, PureDP(2.0), mechanism="upper-laplace"), 4000, 0.6),
+        (lambda: moment_attack(2, PureDP(2.0), mechanism="upper-laplace"), 4000, 0.5),
+        (lambda: moment_attack(2, PureDP(2.0), mechanism="upper-laplace", moved_label=True), 2000, 0.3),
+        (lambda: moment_attack(1, PureDP(2.0), mechanism="matrix-laplace"), 1500, 0.5),
+        (lambda: moment_attack(1, PureDP(2.0), mechanism="matrix-laplace", moved_label=True), 1200, 0.4),
+        (lambda: moment_attack(2, PureDP(4.0), mechanism="matrix-laplace"), 1200, 0.3),
+    ],
+)
+def test_a_mechanism_costs_nearly_what_it_claims_and_no_more(attack, runs, seen) -> None:
+    finding = audit(attack(), runs, certain=SURELY)
+    assert not finding.broken, finding
+    assert finding.share >= seen
+
+
+@pytest.mark.parametrize(
+    ("method", "delta", "unit", "seen"),
+    [
+        ("jl-laplace", 0.0, "row", 0.5),
+        ("jl-laplace", 0.0, "attribute", 0.7),
+        ("dppro", 1e-5, "row", 0.5),
+        ("dppro", 1e-5, "attribute", 0.7),
+    ],
+)
+def test_released_rows_cost_nearly_what_they_claim_and_no_more(method, delta, unit, seen) -> None:
+    (attack,) = attacks_on(method, epsilon=2.0, delta=delta, unit=unit)
+    finding = audit(attack, 60_000, certain=SURELY)
+    assert not finding.broken, finding
+    assert finding.share >= seen
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_a_whole_model_release_withstands_a_learnt_attack(delta) -> None:
+    whole = attacks_on("ron-gauss", epsilon=8.0, delta=delta)[-1]
+    assert not audit(whole, 40, certain=SURELY).broken
