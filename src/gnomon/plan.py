@@ -1,8 +1,7 @@
-"""What a budget buys, before it is spent: noise, expected error and advice per method, without reading any
-data.
+"""What a budget buys, before it is spent: noise, expected error and advice per method; no data are read.
 
-A method describes itself in a classmethod `plan(encoder, n, guarantee) -> MethodPlan`; model releases that
-have none are described here by the moments that they all release.
+A method describes itself in a classmethod `plan(encoder, n, guarantee) -> MethodPlan` and refuses there what it
+cannot keep; RON-Gauss is described here.
 """
 
 from __future__ import annotations
@@ -70,9 +69,7 @@ def plan(schema: Schema, rows: int, guarantee: Guarantee, target: str | None = N
 
 
 def choose(schema: Schema, rows: int, guarantee: Guarantee, target: str | None = None) -> str:
-    """The method that `auto` stands for: the model release with the smallest expected error, by public
-    numbers.
-    """
+    """The method that `auto` stands for: the model release whose expected error is smallest."""
     plans = plan(schema, rows, guarantee, target)
     if not plans:
         raise ParameterError("No method can keep this guarantee for this schema; name a method to learn why.")
@@ -82,10 +79,12 @@ def choose(schema: Schema, rows: int, guarantee: Guarantee, target: str | None =
 def _plan_of(name: str, method: Any, encoder: Encoder, rows: int, guarantee: Guarantee) -> MethodPlan:
     if "unit" not in method._get_param_names() and method.unit != guarantee.unit.value:
         raise ParameterError(f"The method {name} protects one {method.unit}, not one {guarantee.unit.value}.")
-    if hasattr(method, "plan"):
-        own: MethodPlan = method.plan(encoder, rows, guarantee)
-        return own
-    return moment_plan(name, encoder, rows, guarantee)
+    if name == "ron-gauss":
+        return moment_plan(name, encoder, rows, guarantee)
+    if not hasattr(method, "plan"):
+        raise ParameterError(f"The method {name} does not say what it would do with a budget.")
+    own: MethodPlan = method.plan(encoder, rows, guarantee)
+    return own
 
 
 def moment_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:

@@ -33,9 +33,7 @@ def publish(
     format: str = "parquet",
     progress: Progress = quiet,
 ) -> Balance:
-    """Release `data` by `method` into the new folder `out`; returns the balance of the table after the
-    charge.
-    """
+    """Release `data` by `method` into the new folder `out`; returns the table's balance after the charge."""
     out = Path(out)
     check_place(out)
     schema = declared_schema(method)
@@ -79,9 +77,7 @@ def declared_schema(method: Release) -> Schema:
 
 @dataclass
 class _Charge:
-    """Called once everything public is in order: the custodian's check of every cell, then the durable
-    charge.
-    """
+    """Called when everything public is in order: the check of every cell, then the durable charge."""
 
     source: Source
     method: Release

@@ -21,9 +21,7 @@ def test_best_guess_as_the_guide_prints_it(epsilon: float, delta: float, said: s
 def test_randomised_response_attains_the_best_guess_and_nothing_exceeds_it(
     epsilon: float, delta: float
 ) -> None:
-    """The four-point law that is extreme among (epsilon, delta)-DP pairs: a test of it succeeds exactly
-    that often.
-    """
+    """The four-point law that is extreme among (epsilon, delta)-DP pairs is told apart exactly that often."""
     high = (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
     p = np.array([delta, high, 1 - delta - high, 0.0])
     q = p[::-1]

@@ -38,9 +38,7 @@ def complain(line: str) -> None:
 
 
 class Watch:
-    """A progress callback: bars on a terminal, a line now and then elsewhere. `passes` is how many are
-    expected.
-    """
+    """A progress callback: bars on a terminal, a line now and then elsewhere; expects `passes` passes."""
 
     def __init__(self, passes: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.passes = passes

@@ -1,6 +1,4 @@
-"""python -m gnomon.demo [FOLDER]: make a release as a custodian would, then look at it beside the real
-data.
-"""
+"""python -m gnomon.demo [FOLDER]: make a release as a custodian would, and see what it is worth."""
 
 from __future__ import annotations
 

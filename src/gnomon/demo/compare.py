@@ -1,6 +1,4 @@
-"""The demo's tables, and how a model trained on the release does on real rows; for the custodian's eyes
-only.
-"""
+"""The demo's tables, and what a model trained on the release is worth; for the custodian's eyes only."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ SPLIT = 7  # seeds which rows are held out; any number would do
 
 
 def write_tables(private: Path, held_out: Path) -> tuple[int, int]:
-    """Split scikit-learn's breast cancer table into the rows that are released and the rows that test the
-    release.
-    """
+    """Split scikit-learn's breast cancer table into rows that are released and rows that test the release."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 
@@ -33,9 +29,7 @@ def write_tables(private: Path, held_out: Path) -> tuple[int, int]:
 
 
 def compare(private: Path, held_out: Path, release: Path) -> list[str]:
-    """Accuracy on real held-out rows of a model trained on the release, of one trained on the real rows,
-    and of none.
-    """
+    """Accuracy on held-out rows of a model trained on the release, of one trained on real rows, of none."""
     from gnomon.release.folder import open_release, transform_batches
     from gnomon.table.source import open_source
 

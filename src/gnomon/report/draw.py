@@ -1,6 +1,4 @@
-"""Small pictures as inline SVG: shapes only, so that text stays text for phones, printers and screen
-readers.
-"""
+"""Small pictures as inline SVG: shapes only, so that text stays text on phones, in print, read aloud."""
 
 from __future__ import annotations
 

@@ -19,9 +19,7 @@ DRAWN = 60  # columns with a picture; a page of thousands would help nobody
 
 
 def public_page(certificate: Certificate, schema: Schema, table: pa.Table) -> str:
-    """A self-contained HTML page (no scripts, nothing from elsewhere); `table` holds the first released
-    rows.
-    """
+    """A self-contained HTML page, without scripts; `table` holds the first released rows."""
     pages = Environment(
         loader=PackageLoader("gnomon", "report"),
         autoescape=True,

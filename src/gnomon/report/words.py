@@ -1,6 +1,4 @@
-"""The sentences of the public page: what a guarantee means, how to use a release, what it does not protect
-against.
-"""
+"""The sentences of the public page: what a guarantee means and does not mean, how to use a release."""
 
 from __future__ import annotations
 
@@ -93,9 +91,7 @@ USAGE = (
 
 
 def warnings(certificate: Certificate) -> list[tuple[str, str]]:
-    """What a reader must know before anything else: a promise that does not hold, and the method's
-    caveats.
-    """
+    """What a reader must know first: a promise that does not hold, and the method's caveats."""
     found = []
     if not certificate.holds:
         found.append(("Do not publish this.", certificate.statement))
