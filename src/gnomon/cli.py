@@ -100,9 +100,7 @@ def _usage(problem: Any) -> int:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Warnings of gnomon become lines on stderr; those of other libraries might quote data and stay
-    silent.
-    """
+    """Warnings of gnomon become lines on stderr; those of other libraries might quote data and are dropped."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         complain(f"note: {message}")
