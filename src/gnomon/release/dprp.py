@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -13,11 +14,13 @@ import pyarrow as pa
 
 from gnomon.errors import ParameterError
 from gnomon.model.denoise import NoisyMoments, RowModel, row_model
+from gnomon.model.repair import shrink_weight
 from gnomon.plan import MethodPlan, PlannedNoise, advise
 from gnomon.privacy.accounting import spendable
-from gnomon.privacy.guarantee import Adjacency, GaussianDP, Guarantee
+from gnomon.privacy.guarantee import Adjacency, GaussianDP, Guarantee, Spendable
+from gnomon.privacy.mechanism import release_vector
 from gnomon.privacy.rounding import float_up, fraction, root_up
-from gnomon.privacy.sensitivity import Norm, Sensitivity, rows_with_moments
+from gnomon.privacy.sensitivity import Norm, Sensitivity, row_sum, rows_with_moments
 from gnomon.projection.orthonormal import haar
 from gnomon.release.base import Account, Table, Task
 from gnomon.release.map import PublicMap
@@ -30,6 +33,7 @@ from gnomon.table.source import open_source
 
 LABEL = GRID * 5 // 4  # a label's coordinate beside features that are at most GRID long
 CONSTANT = GRID // 2  # where there are no classes, a constant coordinate carries the mean
+LOOK, WIDE = 0.1, 0.75  # the share of the budget for where rows lie, and the ball of that first look
 BALL = 0.35  # the default radius, relative to that of the box of all cells
 WEIGHTS = {
     "boolean": 0.5,
@@ -54,7 +58,8 @@ class Dprp(RowRelease):
     Parameters
     ----------
     epsilon, delta : the budget; delta must be positive.
-    schema, bounds, target, task : as in RonGauss. A declared `fill` value is also where a column is centred.
+    schema, bounds, target, task : as in RonGauss. A declared `fill` value is also where a column is centred; where a
+        column declares none, a tenth of the budget finds out where the rows lie.
     n_components : k2, the largest number of directions kept, or "auto": all that stand out of the noise (paper: 0.6 m).
     k1 : the dimension of the random projection, any positive number, or "auto". Sound: none, and below m an orthonormal
         one. Paper: chosen by 5% of the budget.
@@ -135,7 +140,8 @@ class Dprp(RowRelease):
             self.map_, self._reconstruction = dprp_as_printed(self, table, account)
             return
         loss = spendable(account.guarantee) if account.left is None else account.left
-        self.map_ = row_map(table.encoder, self.radius, self.k1, self._rng())
+        chart, loss = look(table, account, row_map(table.encoder, self.radius), loss)
+        self.map_ = narrowed(chart, self.k1, self._rng())
         rows = LabelledRows(self.map_, table.task, table.n_classes)
         joint, ratio = joint_release(rows.ball, self.row_share)
         sums = table.sum(rows.moments, Moments.zero(rows.width), stage="summing the moments").matrix[0]
@@ -205,9 +211,7 @@ class Dprp(RowRelease):
         loss = spendable(guarantee)
         if not isinstance(loss, GaussianDP):
             raise ParameterError("DPRP adds Gaussian noise, which needs delta > 0.")
-        rows = LabelledRows(
-            row_map(encoder, None, "auto", np.random.default_rng(0)), encoder.task, _classes(encoder)
-        )
+        rows = LabelledRows(row_map(encoder, None), encoder.task, _classes(encoder))
         joint, ratio = joint_release(rows.ball, 0.03)
         scale = float(joint.value) / loss.mu
         variance = 0.5 / encoder.width
@@ -276,7 +280,7 @@ def noisy_moments(sums: Integers, noise: float) -> Matrix:
     return noisy
 
 
-def row_map(encoder: Encoder, radius: float | None, k1: int | str, rng: np.random.Generator) -> PublicMap:
+def row_map(encoder: Encoder, radius: float | None) -> PublicMap:
     """Cells centred where the schema fills missing ones, booleans and categories softened, clipped to a ball."""
     centre, weight = np.zeros(encoder.width), np.ones(encoder.width)
     for group, column in zip(encoder.groups, encoder.schema.features, strict=True):
@@ -289,8 +293,34 @@ def row_map(encoder: Encoder, radius: float | None, k1: int | str, rng: np.rando
         elif group.kind == "one-hot":
             centre[group.place] = 1 / width
     reach = BALL * float(np.linalg.norm(weight)) if radius is None else radius
-    zero = np.zeros(encoder.width)
-    chart = PublicMap(centre, weight, False, None, zero, reach)
-    if k1 == "auto" or int(k1) >= encoder.width:
+    return PublicMap(centre, weight, False, None, np.zeros(encoder.width), reach)
+
+
+def look(table: Table, account: Account, chart: PublicMap, loss: Spendable) -> tuple[PublicMap, Spendable]:
+    """Where the rows lie, by a tenth of the budget; not spent where every column declares it with a fill value."""
+    if all(column.fill is not None for column in table.schema.features):
+        return chart, loss
+    looking, left = loss.split(LOOK, 1 - LOOK)
+    wide = replace(chart, radius=WIDE * float(np.linalg.norm(chart.weight)))
+    noisy = account.record(
+        release_vector(
+            table.sum(
+                lambda rows: wide.integers(rows.X, 0)[:, :-1].sum(axis=0).astype(np.int64),
+                np.zeros(table.m, np.int64),
+                stage="looking where the rows lie",
+            ),
+            row_sum(Norm.L2, columns=table.m, radius=GRID, adjacency=Adjacency.REPLACE_ONE),
+            looking,
+            statistic="sum of the rows, to centre them",
+        )
+    )
+    mean, noise = noisy.value / (wide.unit * table.n), noisy.noise.diagonal / (wide.unit * table.n)
+    mean = mean * shrink_weight(float(mean @ mean), table.m * noise**2)
+    return replace(chart, centre=chart.centre + mean * wide.radius / chart.weight), left
+
+
+def narrowed(chart: PublicMap, k1: int | str, rng: np.random.Generator) -> PublicMap:
+    """The rows through a random orthonormal projection to k1 dimensions, or as they are where k1 is not below m."""
+    if k1 == "auto" or int(k1) >= chart.n_features:
         return chart
-    return chart.project(haar(encoder.width, int(k1), rng), radius=reach)
+    return chart.project(haar(chart.n_features, int(k1), rng), radius=chart.radius)

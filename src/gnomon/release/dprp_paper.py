@@ -19,7 +19,7 @@ from gnomon.privacy.accounting import epsilon_of
 from gnomon.privacy.guarantee import Adjacency, GaussianDP, PureDP
 from gnomon.privacy.mechanism import release_vector
 from gnomon.privacy.printed import paper_dprp_covariance, paper_dprp_rows
-from gnomon.privacy.rounding import fraction
+from gnomon.privacy.rounding import float_up, fraction
 from gnomon.privacy.sensitivity import Norm, Sensitivity, row_change
 from gnomon.projection.gaussian import FINE, gaussian
 from gnomon.release.base import Account, Table
@@ -61,9 +61,7 @@ def dprp_as_printed(method: Dprp, table: Table, account: Account) -> tuple[Publi
     )
     account.events.append(event)
     V = _directions(rows, table, account, sigma2, k2)
-    stretch = row_change(Norm.L2, R, radius=1, adjacency=Adjacency.REPLACE_ONE)
-    mu = math.hypot(float(stretch.value) / sigma1, paper_dprp_covariance().true / sigma2)
-    account.delivered = epsilon_of(mu, delta, pure=choice) if math.isfinite(epsilon) else None
+    account.delivered = delivered(R, sigma1, sigma2, delta, choice)
     account.caveats += printed_caveats(account.delivered, delta)
     back = np.linalg.pinv(V.T @ R) @ V.T  # step 7
     return PublicMap.identity(table.m, radius=1.0), _Reconstructed(back, rows)
@@ -184,6 +182,15 @@ def printed_row_sigma(k1: int, epsilon: float, delta: float, z: float = 1.0) -> 
 def printed_covariance_sigma(epsilon: float, delta: float, z: float = 1.0) -> float:
     """Theorem B: Z^2 sqrt(2 ln(1.25/delta)) / epsilon, read as a standard deviation."""
     return 0.0 if math.isinf(epsilon) else z * z * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+def delivered(R: Matrix, sigma1: float, sigma2: float, delta: float, choice: float) -> float | None:
+    """The epsilon at delta of unit rows through R with noise sigma1, their moments with sigma2, and the choice of k1."""
+    if sigma1 == 0:
+        return None
+    stretch = row_change(Norm.L2, R, radius=GRID, adjacency=Adjacency.REPLACE_ONE)
+    true = float_up(stretch.on_grid(1, coordinates=R.shape[1], error=2.0**-10).value) / GRID
+    return epsilon_of(math.hypot(true / sigma1, paper_dprp_covariance().true / sigma2), delta, pure=choice)
 
 
 def printed_caveats(delivered: float | None, delta: float) -> list[str]:

@@ -7,6 +7,7 @@ release. So the noisy integers are kept from `fit` on, and every later use reads
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -38,6 +39,7 @@ class Spool:
             return
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="gnomon-")  # noqa: SIM115 - lives as long as the spool
+            weakref.finalize(self, self._file.close)
             for part in self._parts:
                 self._file.write(part.data)
             self._parts = []
