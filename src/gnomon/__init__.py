@@ -3,6 +3,7 @@
 Names are imported when they are first used, so that `import gnomon` and `gnomon --help` stay fast.
 """
 
+# ruff: noqa: F401 - what is imported below for type checkers is what `_HOMES` imports lazily
 from __future__ import annotations
 
 from importlib import import_module
@@ -26,7 +27,9 @@ _HOMES = {
     "Dprp": "gnomon.release.dprp",
 }
 
-__all__ = [*_HOMES, "__version__"]
+_PACKAGES = ("baseline", "evaluate")  # gnomon.evaluate is a package that can be called
+
+__all__ = [*_HOMES, *_PACKAGES, "__version__"]
 
 if TYPE_CHECKING:
     from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, PureDP, Unit
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"gnomon.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'gnomon' has no attribute {name!r}")

@@ -1,0 +1,122 @@
+"""The custodian's page: what the release is worth, in tables and small pictures; self-contained."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from gnomon.evaluate import fidelity
+from gnomon.evaluate.closest import WARNING
+from gnomon.evaluate.measure import Measure
+
+if TYPE_CHECKING:
+    from gnomon.evaluate.evaluation import By, Evaluation
+
+WIDTH = 240
+NAMES = {"release": "release", "mapped": "real, mapped", "real": "real", "floor": "floor"}
+FIRST = {
+    "classification": ("logistic", "accuracy"),
+    "regression": ("ridge", "RMSE"),
+    "clustering": ("K-means", "silhouette on real rows"),
+}
+
+
+def evaluation_page(found: Evaluation) -> str:
+    """An HTML page without scripts and with nothing from elsewhere."""
+    from gnomon.evaluate.evaluation import SIDES, STAMP
+
+    pages = Environment(
+        loader=PackageLoader("gnomon", "evaluate"), autoescape=True, undefined=StrictUndefined
+    )
+    certificate = found.published.certificate
+    return pages.get_template("page.html").render(
+        stamp=STAMP,
+        title=certificate.table,
+        method=certificate.method,
+        epsilon="∞" if math.isinf(certificate.privacy.epsilon) else f"{certificate.privacy.epsilon:g}",
+        delta=f"{certificate.privacy.delta:g}",
+        holds=certificate.holds,
+        task=found.task,
+        summary=summary(found),
+        utility=[
+            (model, [row(metric, sides) for metric, sides in metrics.items()])
+            for model, metrics in found.utility.items()
+        ],
+        fidelity=[row(metric, sides) for metric, sides in found.fidelity.items()],
+        meanings=fidelity.METRICS,
+        script=[row(metric, sides) for metric, sides in found.script.items()],
+        closest=[(name, number(measure.mean)) for name, measure in found.closest.items()],
+        closest_warning=WARNING,
+        membership=found.membership,
+        percent=lambda share: f"{100 * share:.1f}%",
+        notes=found.notes,
+        sides=SIDES,
+        names=NAMES,
+        counts={name: f"{count:,}" for name, count in found.counts.items()},
+    )
+
+
+def summary(found: Evaluation) -> str:
+    """The first thing to know, in one sentence."""
+    model, metric = FIRST[found.task]
+    sides = found.utility[model][metric]
+    what = {
+        "classification": "A logistic regression trained on the release is right on {} of real rows",
+        "regression": "A ridge regression trained on the release predicts real rows with a root mean squared error of {}",
+        "clustering": "Clusters found in the release separate real rows with a silhouette of {}",
+    }[found.task]
+    shown = _share if found.task == "classification" else number
+    return (
+        what.format(shown(sides["release"].mean))
+        + f"; from the real rows it is {shown(sides['real'].mean)}, and without looking at the row "
+        f"{shown(sides['floor'].mean)}."
+    )
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f}%"
+
+
+def row(metric: str, sides: By) -> dict[str, Any]:
+    """One line of a table: every side's mean and interval, and a picture of them."""
+    cells = {side: cell(sides[side]) if side in sides else ("", "") for side in NAMES}
+    return {"metric": metric, "cells": cells, "picture": picture(metric, sides)}
+
+
+def cell(measure: Measure) -> tuple[str, str]:
+    interval = measure.interval
+    spread = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
+    return number(measure.mean), spread
+
+
+def number(value: float) -> str:
+    """Three or four figures, without powers of ten where they can be avoided."""
+    if value == 0 or 1e-4 <= abs(value) < 1e5:
+        return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
+    return f"{value:.2e}"
+
+
+def picture(metric: str, sides: By) -> Markup:
+    """Means as marks and intervals as lines on one axis, from the smallest to the largest of them."""
+    ends = [end for m in sides.values() for end in (m.mean, *(m.interval or ()))]
+    low, high = min(ends), max(ends)
+    room = (high - low) or 1.0
+
+    def x(value: float) -> float:
+        return float(8 + (WIDTH - 16) * (value - low) / room)
+
+    marks = Markup("")
+    for place, (side, measure) in enumerate(sides.items()):
+        y = 7 + 6 * place
+        if measure.interval is not None:
+            marks += Markup('<line class="{0}" x1="{1:.1f}" x2="{2:.1f}" y1="{3}" y2="{3}"/>').format(
+                side, x(measure.interval[0]), x(measure.interval[1]), y
+            )
+        marks += Markup('<circle class="{}" cx="{:.1f}" cy="{}" r="3"/>').format(side, x(measure.mean), y)
+    words = ", ".join(f"{NAMES[side]} {number(measure.mean)}" for side, measure in sides.items())
+    return Markup('<svg viewBox="0 0 {} 32" role="img" aria-label="{}: {}">{}</svg>').format(
+        WIDTH, metric, words, marks
+    )

@@ -1,0 +1,228 @@
+"""Train on the release, test on real rows, compare the distributions: everything of one evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.engine.local import Progress, quiet
+from gnomon.errors import ParameterError
+from gnomon.evaluate import classify, cluster, fidelity, regress
+from gnomon.evaluate.closest import closest_records
+from gnomon.evaluate.evaluation import Evaluation
+from gnomon.evaluate.limits import Limits
+from gnomon.evaluate.measure import gathered
+from gnomon.evaluate.membership import attack_release
+from gnomon.evaluate.script import Analysis, analysed, load_script
+from gnomon.evaluate.sides import Side, Sides, load, sample
+from gnomon.table.column import Column
+from gnomon.table.encode import Encoder
+from gnomon.table.schema import Schema
+from gnomon.table.source import open_source
+
+Scores = dict[str, dict[str, float]]  # by metric and side
+
+
+def evaluate(
+    release: Any,
+    real: Any,
+    test: Any = None,
+    *,
+    task: str | None = None,
+    trials: int = 5,
+    limits: Limits | None = None,
+    script: Any = None,
+    membership: bool = False,
+    random_state: Any = None,
+    progress: Progress = quiet,
+) -> Evaluation:
+    """What a release is worth, beside the real rows; for the custodian's eyes only.
+
+    Parameters
+    ----------
+    release : a release folder, a fitted method, or a list of them: independent releases of the same table are trials
+        that show the effect of the noise.
+    real, test : the table that was released, and real rows to test on: a path, a frame, or arrays (X, y). Without
+        `test`, models are tested on the rows of `real`, which flatters the ceiling.
+    task : "clustering" leaves the target out; by default what the schema declares.
+    trials : how often training and test rows are resampled, with replacement, for each release.
+    limits : how many rows are looked at.
+    script : a Python file (or a function) with analyse(table) -> dict[str, float], run on real and released rows.
+    membership : also attack the release's method with shadow models (classification only; fits the method 11 times).
+    random_state : seeds subsamples and models; no noise is drawn here, save that of `membership`.
+    """
+    releases = list(release) if isinstance(release, list | tuple) else [release]
+    _check(len(releases), task, trials)
+    limits = limits or Limits()
+    analysis = None if script is None else load_script(script)
+    rng = np.random.default_rng(random_state)
+    utility, likeness, closeness, scripted = [], [], [], []
+    for number, one in enumerate(releases):
+        sides = load(one, real, test, limits, rng)
+        sides = sides.without_target() if task == "clustering" else sides
+        runs = []
+        for trial in range(trials):
+            progress("training and testing", number * trials + trial, len(releases) * trials)
+            runs.append(_utility(_resampled(sides, rng) if trials > 1 else sides, limits, rng))
+        utility.append(runs)
+        likeness.append([_likeness(sides, limits, rng, tested=test is not None)])
+        closeness.append([closest_records(sides.released, sides.mapped, sides.mapped_test, limits, rng)])
+        if analysis is not None:
+            scripted.append([_scripted(sides, real, analysis, limits, rng)])
+    progress("training and testing", len(releases) * trials, len(releases) * trials)
+    return Evaluation(
+        published=sides.published,
+        task=sides.task,
+        counts=sides.counts,
+        limits=limits,
+        releases=len(releases),
+        trials=trials,
+        tested_on_training=test is None,
+        utility=gathered(utility),
+        fidelity=gathered(likeness),
+        closest=gathered(closeness),
+        script=gathered(scripted) if scripted else {},
+        membership=attack_release(sides, rng) if membership else None,
+    )
+
+
+def _check(releases: int, task: str | None, trials: int) -> None:
+    if releases == 0:
+        raise ParameterError(
+            "The 'release' parameter of evaluate must name at least one release. Got none instead."
+        )
+    if task not in (None, "clustering"):
+        raise ParameterError(
+            f"The 'task' parameter of evaluate must be 'clustering' or None. Got {task!r} instead."
+        )
+    if isinstance(trials, bool) or not isinstance(trials, int) or not 1 <= trials <= 1000:
+        raise ParameterError(
+            f"The 'trials' parameter of evaluate must be an integer from 1 to 1000. Got {trials!r} instead."
+        )
+
+
+def _resampled(sides: Sides, rng: np.random.Generator) -> Sides:
+    """Every set of rows drawn anew with replacement; real rows and their images stay together."""
+
+    def again(side: Side) -> npt.NDArray[np.int64]:
+        return rng.integers(0, len(side), len(side))
+
+    train, test = again(sides.real), again(sides.real_test)
+    return replace(
+        sides,
+        released=sides.released.take(again(sides.released)),
+        mapped=sides.mapped.take(train),
+        real=sides.real.take(train),
+        mapped_test=sides.mapped_test.take(test),
+        real_test=sides.real_test.take(test),
+    )
+
+
+def _utility(sides: Sides, limits: Limits, rng: np.random.Generator) -> dict[str, Scores]:
+    """By model, metric and side: release, real rows through the release's map, real rows as they are, trivial floor."""
+    if sides.task == "clustering":
+        return {"K-means": _clustering(sides, limits, rng)}
+    kind = classify if sides.task == "classification" else regress
+    lowest = kind.floor(sides.real, sides.real_test)
+    found = {}
+    for model in kind.MODELS:
+        by_side = {
+            "release": kind.score(model, sides.released, sides.mapped_test, limits, rng),
+            "mapped": kind.score(model, sides.mapped, sides.mapped_test, limits, rng),
+            "real": kind.score(model, sides.real, sides.real_test, limits, rng),
+            "floor": lowest,
+        }
+        found[model] = _by_metric(by_side)
+    return found
+
+
+def _clustering(sides: Sides, limits: Limits, rng: np.random.Generator) -> Scores:
+    """The real clusters are those of the real rows in the space that is looked at: the map's, or their own."""
+    mapped, _ = cluster.best_clusters(sides.mapped.X, limits, rng)
+    real, _ = cluster.best_clusters(sides.real.X, limits, rng)
+    return _by_metric(
+        {
+            "release": cluster.score(sides.released, sides.mapped_test, mapped, limits, rng),
+            "mapped": cluster.score(sides.mapped, sides.mapped_test, mapped, limits, rng),
+            "real": cluster.score(sides.real, sides.real_test, real, limits, rng),
+            "floor": cluster.floor(sides.mapped_test, mapped, limits, rng),
+        }
+    )
+
+
+def _by_metric(by_side: Scores) -> Scores:
+    metrics = next(iter(by_side.values()))
+    return {metric: {side: scores[metric] for side, scores in by_side.items()} for metric in metrics}
+
+
+def _likeness(sides: Sides, limits: Limits, rng: np.random.Generator, *, tested: bool) -> Scores:
+    """Fidelity of the release, of the map alone, of other real rows (what sampling alone costs), of uniform rows."""
+    schema = sides.published.data_schema
+    components = sides.published.map.components_only
+    real, other = (sides.mapped, sides.mapped_test) if components else (sides.real, sides.real_test)
+    if components:
+        schema = _bounded_by(real, schema)
+    if not tested:
+        order = rng.permutation(len(real))
+        real, other = _rows(real, order[::2]), _rows(real, order[1::2])
+    by_side = {"release": fidelity.compare(sides.released, real, schema, limits, rng)}
+    if not components:
+        by_side["mapped"] = fidelity.compare(sides.mapped, real, schema, limits, rng)
+        by_side["floor"] = fidelity.compare(_uniform(real, schema, rng), real, schema, limits, rng)
+    by_side["real"] = fidelity.compare(other, real, schema, limits, rng)
+    found = _by_metric(by_side)
+    if sides.aligned is not None and sides.published.noise_std is not None:
+        error = fidelity.record_distances(sides.aligned, sides.real, sides.published.noise_std, limits, rng)
+        found["squared distances of records"] = {"release": error}
+    return found
+
+
+def _rows(side: Side, places: npt.NDArray[np.int64]) -> Side:
+    return Side(side.table.take(places), side.X[places], None if side.y is None else side.y[places])
+
+
+def _bounded_by(real: Side, schema: Schema) -> Schema:
+    """Components have no declared bounds; here, where nothing is published, those of the real rows will do."""
+    low, high = real.X.min(axis=0), real.X.max(axis=0)
+    names = [column.name for column in schema.features]
+    columns: list[Column] = [
+        Column(name=name, kind="number", low=float(a) - 1e-9, high=float(b) + 1e-9)
+        for name, a, b in zip(names, low, high, strict=True)
+    ]
+    return Schema(name=schema.name, columns=(*columns, *([schema.target] if schema.target else [])))
+
+
+def _uniform(real: Side, schema: Schema, rng: np.random.Generator) -> Side:
+    """Rows that know the schema and nothing else."""
+    encoder = Encoder(schema)
+    n = len(real)
+    y: Any = None
+    if encoder.task == "classification":
+        y = rng.integers(0, len(encoder.classes or ()), n)
+    elif encoder.task == "regression":
+        y = rng.uniform(-1, 1, n)
+    table = encoder.decode(rng.uniform(-1, 1, (n, encoder.width)), y)
+    return Side(table, np.asarray(encoder.encode(table.combine_chunks()).X), y)
+
+
+def _scripted(
+    sides: Sides, real: Any, analysis: Analysis, limits: Limits, rng: np.random.Generator
+) -> Scores:
+    """The user's numbers on released rows and on the real rows that they stand for."""
+    seen = sides.published
+    names = [column.name for column in seen.data_schema.released]
+    released, _ = sample(seen.rows(), names, limits.script, rng)
+    if seen.map.components_only:
+        truth = sides.mapped.table
+    else:
+        truth, _ = sample(open_source(real, schema=seen.schema), names, limits.script, rng)
+    by_side = {
+        "release": analysed(analysis, released, "released"),
+        "real": analysed(analysis, truth, "real"),
+    }
+    if by_side["release"].keys() != by_side["real"].keys():
+        raise ParameterError("The script's analyse(table) must return the same names for all tables.")
+    return _by_metric(by_side)
