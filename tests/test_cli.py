@@ -408,6 +408,16 @@ def test_infinities_and_cells_out_of_bounds_are_clipped_and_counted(
     assert place.release() == 0
 
 
+def test_the_plan_says_what_estimated_bounds_would_take(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema_with("low = 60\nhigh = 220\n", "estimate = true\n")(place)
+    assert main(["plan", "--schema", str(place.schema), "--rows", "300", "--epsilon", "1"]) == 0
+    assert "10% of the budget" in capsys.readouterr().out
+    assert place.release() == 0
+    assert "estimated and paid for" in (place.out / "report.html").read_text()
+
+
 # --- Budget ---
 
 

@@ -161,6 +161,13 @@ def test_infinite_epsilon_is_not_dressed_up() -> None:
     assert "they name the right one" not in page.text
 
 
+@pytest.mark.parametrize(
+    ("method", "kind"), [("ron-gauss", "synthetic rows"), ("jl-laplace", "one row for each")]
+)
+def test_what_kind_of_rows_these_are(method: str, kind: str) -> None:
+    assert kind in read(certificate(method=method), "age").text
+
+
 def test_caveats_are_shown() -> None:
     assert (
         "Caveat. Two classes fell back." in read(certificate(caveats=("Two classes fell back.",)), "age").text

@@ -54,13 +54,13 @@ def _print(report: CheckReport) -> None:
         else:
             plain += 1
     say(
-        f"{report.rows:,} rows, {len(report.columns)} released columns. Not for release: counts of private "
+        f"{report.rows:,} rows, {len(report.columns):,} released columns. Not for release: counts of private "
         "cells."
     )
     if table.row_count:
         console().print(table)
     if plain:
-        say(f"{plain} column{'' if plain == 1 else 's'} without any remark.")
+        say(f"{plain:,} column{'' if plain == 1 else 's'} without any remark.")
     if report.undeclared:
         say(f"Not in the schema, and never read: {', '.join(report.undeclared)}.")
     if len(report.problems) > 1:

@@ -39,11 +39,16 @@ def run(
     plans = plan(loaded, rows, declared(epsilon, delta, unit=Unit(unit)), target)
     shown = "pure" if delta == 0 else f"delta = {delta:g}"
     say(
-        f"{rows:,} rows, epsilon = {epsilon:g} ({shown}), {len(loaded.released)} released columns. No data "
+        f"{rows:,} rows, epsilon = {epsilon:g} ({shown}), {len(loaded.released):,} released columns. No data "
         "were read."
     )
     _print(plans)
     say()
+    if loaded.estimated:
+        from gnomon.release.bounds import SHARE
+
+        names = ", ".join(column.name for column in loaded.estimated)
+        say(f"{SHARE:.0%} of the budget, left out above, would go to estimating the bounds of: {names}.")
     for planned in plans:
         say(f"{planned.method}: {planned.advice}")
     if plans:

@@ -80,7 +80,7 @@ def _contents(certificate: Certificate, schema: Schema, table: pa.Table) -> dict
         "drawn_from": words.drawn_from(table.num_rows, rows),
         "columns": columns,
         "undrawn": words.undrawn(undrawn),
-        "usage": words.USAGE,
+        "usage": words.usage(certificate),
         "example": words.example(certificate, schema),
         "colophon": words.colophon(certificate),
     }

@@ -83,11 +83,19 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}%" if share < 0.1 else f"{100 * share:.0f}%"
 
 
-USAGE = (
-    "Load the table with any tool and work with it as with the original. A model trained on it meets new "
-    "rows best "
-    "through the same map: 'gnomon transform' shows them as the release would."
-)
+def _is_model(certificate: Certificate) -> bool:
+    from gnomon.release import METHODS
+    from gnomon.release.base import ModelRelease
+
+    return certificate.method in METHODS and issubclass(METHODS[certificate.method], ModelRelease)
+
+
+def usage(certificate: Certificate) -> str:
+    """How to begin."""
+    through = "'gnomon transform' shows other rows, your own too, as the release would; test models on those."
+    if _is_model(certificate):
+        return f"Load the table with any tool and work with it as with the original. {through}"
+    return f"Load the table with any tool; each row stands for a record, and its noise is known. {through}"
 
 
 def warnings(certificate: Certificate) -> list[tuple[str, str]]:
@@ -101,11 +109,7 @@ def warnings(certificate: Certificate) -> list[tuple[str, str]]:
 
 def released(certificate: Certificate) -> str:
     """What kind of rows these are, by what was done to the private ones."""
-    from gnomon.release import METHODS
-    from gnomon.release.base import ModelRelease
-
-    method = METHODS.get(certificate.method)
-    if method is not None and issubclass(method, ModelRelease):
+    if _is_model(certificate):
         return (
             "A table of synthetic rows. Sums over the private rows met noise, a model was fitted to the "
             "noisy sums, and these "
