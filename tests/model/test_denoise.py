@@ -78,6 +78,12 @@ def test_where_the_moments_show_nothing_every_label_is_the_largest_class() -> No
     assert np.mean(model.label(X, labels, 50.0, SCALE, rng) == 0) > 0.97
 
 
+def test_labels_follow_the_features_less_where_noise_could_have_made_the_evidence() -> None:
+    X, y = classes(2000)
+    assert row_model(moments(X, y)).rate == pytest.approx(0.5)
+    assert row_model(moments(X, y, noise=300.0)).rate == pytest.approx(0.3)
+
+
 def test_noise_alone_makes_no_direction() -> None:
     rng = np.random.default_rng(0)
     G = rng.standard_normal((200, 200))

@@ -19,6 +19,7 @@ from gnomon.statistics.grid import Matrix
 Vector = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 RATE = 0.5  # the weight of the features' evidence about a label: the model is never quite the table (Gruenwald 2012)
+LEAST = 0.6  # of RATE, where all of the evidence could be noise
 CALM = 0.3  # how far chance may move a label away from the most probable one
 SMALLEST_CLASS = 0.02  # of the rows; below it, a noisy count tells nothing about a class
 ALMOST = 0.9  # the largest share of the spread along a direction that classes may explain
@@ -45,12 +46,16 @@ class NoisyMoments:
 
 @dataclass(frozen=True)
 class RowModel:
-    """Gaussian classes of weights (K,) and means (K, m), all with the covariance V diag(v) V'."""
+    """Gaussian classes of weights (K,) and means (K, m), all with the covariance V diag(v) V'.
+
+    `rate` is how much the features count when a label is told.
+    """
 
     weights: Vector
     means: Matrix
     values: Vector
     vectors: Matrix
+    rate: float = RATE
 
     def see(self, Z: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Matrix:
         """A draw of each true row given its noisy features Z (n, m) and its noisy label (n, K)."""
@@ -69,7 +74,7 @@ class RowModel:
         white = self.vectors / np.sqrt(self.values)
         centres = self.means @ white
         evidence = (X @ white) @ centres.T - 0.5 * np.sum(centres**2, axis=1)
-        posterior = RATE * evidence + np.log(self.weights) + label_evidence(labels, noise, scale)
+        posterior = self.rate * evidence + np.log(self.weights) + label_evidence(labels, noise, scale)
         return most_probable(posterior + CALM * rng.gumbel(size=posterior.shape))
 
     def _evidence(self, Z: Matrix, labels: Matrix, noise: float, scale: float) -> Matrix:
@@ -102,7 +107,8 @@ def row_model(noisy: NoisyMoments, most: int | None = None) -> RowModel:
         values, vectors = np.linalg.eigh(spread)
         return RowModel(np.ones(1), mean[None, :], np.maximum(values, rest), vectors)
     cross = seen[:m, m:] / noisy.scale
-    return _classes(p, mean, cross - np.outer(cross.sum(axis=1), p), spread, rest)
+    noise = noisy.beside / (noisy.n * noisy.scale)
+    return _classes(p, mean, cross - np.outer(cross.sum(axis=1), p), spread, rest, noise)
 
 
 def _centred(noisy: NoisyMoments) -> tuple[Vector, Vector, Matrix]:
@@ -139,10 +145,18 @@ def shrink_spikes(J: Matrix, noise: float, most: int | None = None) -> Matrix:
     return shrunk
 
 
-def _classes(p: Vector, mean: Vector, cross: Matrix, spread: Matrix, rest: float) -> RowModel:
-    """Class means from the covariance of features and labels, limited so that a covariance within classes is left."""
+def _classes(p: Vector, mean: Vector, cross: Matrix, spread: Matrix, rest: float, noise: float) -> RowModel:
+    """Class means from the covariance of features and labels, limited so that a covariance within classes is left.
+
+    `noise` is the deviation of an entry of `cross` before it was denoised. The squared canonical correlations that such
+    noise alone would show, relative to those seen, lower the rate at which labels follow the features.
+    """
     L = np.linalg.cholesky(spread)
     U, s, Vt = np.linalg.svd(np.linalg.solve(L, cross) / np.sqrt(p), full_matrices=False)
     cross = L @ ((U * np.minimum(s, math.sqrt(ALMOST))) @ Vt) * np.sqrt(p)
+    alone = noise**2 * float(
+        np.trace(np.linalg.inv(spread)) * np.sum(((1 - p) ** 2 + p**2 * (len(p) - 1)) / p)
+    )
+    trusted = max(LEAST, 1 - alone / max(float(np.sum(s**2)), 1e-12))
     values, vectors = np.linalg.eigh(spread - (cross / p) @ cross.T)
-    return RowModel(p, mean + (cross / p).T, np.maximum(values, (1 - ALMOST) * rest), vectors)
+    return RowModel(p, mean + (cross / p).T, np.maximum(values, (1 - ALMOST) * rest), vectors, RATE * trusted)
