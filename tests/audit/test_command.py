@@ -105,7 +105,7 @@ def test_a_printed_claim_is_broken_by_command(capsys) -> None:
                 "--epsilon",
                 "4",
                 "--runs",
-                "1500",
+                "8000",
             ]
         )
         == 1

@@ -16,6 +16,7 @@ import pytest
 import gnomon as gn
 from gnomon.errors import DataError
 from gnomon.privacy.noise import symmetric
+from gnomon.release.folder import write_release
 
 CANARY = 0.123456789012345
 ESTIMATED = '[table]\nname = "t"\n[columns.a]\nkind = "number"\nestimate = true\n'
@@ -47,6 +48,16 @@ def test_estimated_bounds_never_quote_a_cell() -> None:
         gn.RonGauss(1.0, schema=gn.Schema.loads(ESTIMATED)).fit(pa.table({"a": ["1", "canary-77", "3"]}))
     assert "canary-77" not in str(refusal.value)
     assert refusal.value.__cause__ is None
+
+
+def test_a_whole_number_beyond_float64_does_not_spoil_the_public_page(tmp_path) -> None:
+    """It did, after the budget was charged."""
+    column = gn.Column(name="id", kind="number", low=0, high=2**62, integer=True)
+    method = gn.RonGauss(1.0, schema=gn.Schema(name="t", columns=(column,))).fit(
+        pa.table({"id": [2**61, 3, 5]})
+    )
+    write_release(method, tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_goe_noise_beside_the_diagonal_is_never_below_its_share() -> None:

@@ -15,7 +15,7 @@ from gnomon.statistics.grid import GRID
 
 
 def test_ron_gauss_covariance_of_sixteen_components() -> None:
-    finding = audit(covariance_attack(4.0, 16), 4000)
+    finding = audit(covariance_attack(4.0, 16), 8000)
     assert finding.broken
     true = 2.8 * math.sqrt(16 / 2)
     assert 2.8 < finding.certain <= finding.epsilon < true

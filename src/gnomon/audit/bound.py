@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from scipy.stats import beta
 
 Scores = npt.NDArray[np.float64]
-CANDIDATES = 400  # thresholds that are tried on the first half
+CANDIDATES = 100  # thresholds that are tried on the first half
 CAUTION = 1e-4  # so strict that the best of many thresholds is not merely the luckiest
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.audit.attack import Attack
+from gnomon.audit.choice import choice_attack
 from gnomon.audit.methods import few_records, model_attack, row_attack
 from gnomon.audit.moments import moment_attack
 from gnomon.audit.printed import covariance_attack
@@ -15,6 +16,8 @@ from gnomon.release import METHODS
 from gnomon.release.base import ModelRelease, Release
 
 COMPONENTS = 2  # few, so that the worst event is not too rare to be seen
+PUBLIC_PROJECTION = ("jl-laplace", "dppro", "bernoulli-identity")  # each released row is a run of its own
+PAID_PROJECTION = ("pca-identity", "lda-identity")  # rows share a projection that was itself paid for
 
 
 def attacks_on(
@@ -36,15 +39,18 @@ def attacks_on(
     claim = declared(epsilon, delta, unit=Unit(unit))
     p = COMPONENTS if components is None else components
     estimator = _estimator(method, claim, p, calibration, unit)
-    if not isinstance(estimator, ModelRelease):
+    if method in PUBLIC_PROJECTION:
         return [row_attack(estimator, method, claim, columns=_columns(p), unit=unit)]
-    X, y = few_records(p)
+    X, y = few_records(_columns(p) if method in PAID_PROJECTION else p)
     labelled = getattr(estimator, "classes", None) is not None
     pair = "another corner and class" if labelled else "another corner"
     whole = model_attack(estimator, method, claim, X, y if labelled else None, pair=pair)
     if calibration == "paper":
         return [covariance_attack(epsilon, p), whole] if method == "ron-gauss" else [whole]
-    return [*_mechanisms(claim, p), whole]
+    if method == "exponential":
+        return [choice_attack(PureDP(claim.epsilon)), whole]
+    moments = isinstance(estimator, ModelRelease) and method != "blocki"  # whose noise is a sketch
+    return [*(_mechanisms(claim, p) if moments else []), whole]
 
 
 def _mechanisms(claim: Guarantee, p: int) -> list[Attack]:
@@ -74,10 +80,11 @@ def _estimator(name: str, claim: Guarantee, p: int, calibration: str, unit: str)
         "delta": claim.delta,
         "bounds": (-1.0, 1.0),
         "classes": [0, 1],
-        "n_components": p,
+        "n_components": 1 if name == "lda-identity" else p,  # two classes have one discriminant
         "calibration": calibration,
         "random_state": 0,
         "unit": unit,
+        **{"candidates": 64, "queries": 8, "database_rows": 4, "sketch_rows": 8},  # small, to be run often
     }
     if unit == "row":
         wanted["radius"] = 1.0  # a ball inside the box, so that its worst rows are rows of the table

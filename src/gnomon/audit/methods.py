@@ -50,12 +50,16 @@ def witnessed(method: Release, X: Matrix, y: Labels | None) -> Witness:
 
 
 def published(method: Release, X: Matrix, y: Labels | None) -> npt.NDArray[np.float64]:
-    """All numbers that a model release publishes or makes its model from."""
+    """All numbers that a release publishes, or makes what it publishes from."""
     witness = witnessed(method, X, y)
     numbers: list[Any] = [*witness.values]
     model = getattr(method, "model_", None)
-    if model is not None:
-        numbers += [model.weights, model.means, model.covariances]
+    numbers += (
+        [] if model is None else [getattr(model, name, []) for name in ("weights", "means", "covariances")]
+    )
+    spool = getattr(method, "spool_", None)
+    numbers += [] if spool is None else [*spool.chunks()]
+    numbers += [part for part in getattr(method, "database_", ()) if part is not None]
     return np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in numbers])
 
 
@@ -81,15 +85,19 @@ def few_records(columns: int) -> tuple[Matrix, Labels]:
 
 
 def row_attack(method: Release, name: str, claim: Guarantee, *, columns: int, unit: str = "row") -> Attack:
-    """Every record of one table is x and of the other y: each released row is a run of its own."""
-    laplace = claim.delta == 0
-    pair = _farthest(method, columns, laplace, unit)
+    """Every record of one table is x and of the other y: each released row is a run of its own.
+
+    For methods whose projection is public and the same for both tables.
+    """
+    start = np.stack([np.ones(columns), -np.ones(columns)])
+    tried: Any = method.fit(start, *_label(method, 0, 2))
+    laplace = tried.noise_.kind == "discrete-laplace"
+    pair = _farthest(np.asarray(tried.projection_), laplace, unit)
 
     def release(neighbour: bool, runs: int) -> Runs:
         which = int(neighbour)
-        fitted = method.fit(
-            np.tile(pair[which], (runs, 1)), *_label(method, which if unit == "row" else 0, runs)
-        )
+        label = _label(method, which if unit == "row" else 0, runs)
+        fitted: Any = method.fit(np.tile(pair[which], (runs, 1)), *label)
         rows: Matrix = np.concatenate(list(fitted.spool_.chunks())).astype(np.float64)
         return rows
 
@@ -109,16 +117,12 @@ def _label(method: Release, which: int, runs: int) -> tuple[Labels, ...]:
     return (np.full(runs, which),) if getattr(method, "classes", None) is not None else ()
 
 
-def _farthest(method: Release, columns: int, laplace: bool, unit: str) -> Matrix:
-    """Rows that the method's own public projection moves farthest apart; in the box, to be clipped to the ball."""
-    start = np.stack([np.ones(columns), -np.ones(columns)])
-    R = np.asarray(method.fit(start, *_label(method, 0, 2)).projection_)
-    order = 1 if laplace else 2
+def _farthest(R: Matrix, laplace: bool, unit: str) -> Matrix:
+    """Rows that a public projection moves farthest apart; in the box, to be clipped to the ball."""
     if unit == "attribute":
-        longest = int(np.argmax(np.linalg.norm(R, ord=order, axis=1)))
-        start[1] = start[0]
-        start[1, longest] = -1.0
-        return start
+        pair = np.ones((2, len(R)))
+        pair[1, np.argmax(np.linalg.norm(R, ord=1 if laplace else 2, axis=1))] = -1.0
+        return pair
     x = to_the_box(R @ _longest_signs(R) if laplace else np.linalg.svd(R)[0][:, 0])
     return np.stack([x, -x])
 

@@ -60,7 +60,9 @@ def summarise(column: Column, cells: pa.ChunkedArray) -> ColumnSummary:
     facts: tuple[tuple[str, str], ...] = ()
     picture: Histogram | Bars
     if column.kind == "number":
-        numbers = known.cast(pa.float64()).to_numpy()
+        numbers = known.cast(
+            pa.float64(), safe=False
+        ).to_numpy()  # whole numbers beyond 2^53 are drawn rounded
         picture = _number_histogram(column, numbers)
         facts = _number_facts(column, numbers)
     elif column.kind == "date":
