@@ -10,6 +10,7 @@ the same temporary folder; each runs in its own process, whose largest memory is
 from __future__ import annotations
 
 import argparse
+import itertools
 import resource
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 
 import gnomon as gn
 from gnomon.engine.local import map_batches
+from gnomon.release.folder import _writer
 from gnomon.release.spool import CHUNK
 from gnomon.table.encode import Encoder
 from gnomon.table.source import open_source
@@ -50,10 +52,10 @@ def make_table(path: Path, rows: int, columns: int) -> None:
 
 
 def write(out: Path, batches) -> None:  # type: ignore[no-untyped-def]
-    """The writer of both roads."""
+    """The writer of release folders, for both roads."""
     writer = None
     for table in batches:
-        writer = writer or pq.ParquetWriter(out, table.schema, compression="zstd", compression_level=1)
+        writer = writer or _writer(out, table.schema, "parquet")
         writer.write_table(table)
     writer.close()
 
@@ -77,7 +79,7 @@ def plain(data: Path, out: Path, columns: int, k: int, method: str) -> None:
     rng = np.random.default_rng(0)
     R = rng.standard_normal((columns, k)) / np.sqrt(k)
     names = [f"c{j}" for j in range(k)]
-    seeds = iter(np.random.SeedSequence(1).spawn(10**6))
+    seeds = itertools.count(1)
 
     def noisy(batch: pa.RecordBatch) -> pa.Table:
         Y = encoder.encode(batch).X @ R
@@ -108,8 +110,8 @@ def main(argv: list[str] | None = None) -> int:
         found = {road: in_process(road, folder, options) for road in ["plain", *options.methods]}
     base = found["plain"][0]
     lines = [
-        f"| {road} | {seconds:.1f} | {seconds / base:.2f} | {memory:.0f} |"
-        for road, (seconds, memory) in found.items()
+        f"| {road} | {seconds:.1f} | {seconds / base:.2f} | {processor:.1f} | {memory:.0f} |"
+        for road, (seconds, processor, memory) in found.items()
     ]
     text = "\n".join(
         [
@@ -118,8 +120,8 @@ def main(argv: list[str] | None = None) -> int:
             f"`python benchmarks/row_streaming.py --rows {options.rows}`: {options.rows:,} x {options.columns} float32 "
             f"Parquet to {options.components} components (DPRP: to all columns, two passes), Parquet out, one run each.",
             "",
-            "| road | seconds | against plain numpy | largest memory, MB |",
-            "|---|---|---|---|",
+            "| road | seconds | against plain numpy | seconds of processors | largest memory, MB |",
+            "|---|---|---|---|---|",
             *lines,
             "",
         ]
@@ -130,8 +132,8 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def in_process(road: str, folder: str, options: argparse.Namespace) -> tuple[float, float]:
-    """Seconds and largest megabytes of one road in a process of its own."""
+def in_process(road: str, folder: str, options: argparse.Namespace) -> tuple[float, float, float]:
+    """Seconds, seconds of processors and largest megabytes of one road in a process of its own."""
     command = [
         sys.executable,
         __file__,
@@ -145,8 +147,8 @@ def in_process(road: str, folder: str, options: argparse.Namespace) -> tuple[flo
     done = subprocess.run(
         [*command, "--components", str(options.components)], check=True, capture_output=True, text=True
     )
-    seconds, memory = map(float, done.stdout.split())
-    return seconds, memory
+    seconds, processor, memory = map(float, done.stdout.split())
+    return seconds, processor, memory
 
 
 def run_road(options: argparse.Namespace) -> int:
@@ -157,7 +159,8 @@ def run_road(options: argparse.Namespace) -> int:
     )
     seconds = time.perf_counter() - started
     out.unlink()
-    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
     return 0
 
 

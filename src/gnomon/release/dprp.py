@@ -186,13 +186,21 @@ class Dprp(RowRelease):
         Z = noisy[:, :p] if rows.classes > 1 else noisy
         X = self.model_.see(Z, labels, s, scale, rng)
         cells = self.map_.lift(X[:, :p])
-        features = self.encoder_.encode(self.encoder_.decode(cells, None), target=False).X
-        y: npt.NDArray[Any] | None = None
         if rows.task == "regression":
-            y = np.clip(X[:, p] * self.map_.unit / LABEL, -1.0, 1.0)
-        elif rows.task == "classification":
-            y = self.model_.label(self.map_.components(features), labels, s, scale, rng)
-        return self.encoder_.decode(features, y)
+            return self.encoder_.decode(cells, np.clip(X[:, p] * self.map_.unit / LABEL, -1.0, 1.0))
+        features = self.encoder_.decode(cells)
+        if rows.task == "clustering":
+            return features
+        published = self.map_.components(self.encoder_.encode(features, target=False).X)
+        y = self.model_.label(published, labels, s, scale, rng)
+        place = [column.name for column in self.schema_.released].index(self._target_name)
+        return features.add_column(place, self._target_name, self.encoder_.decode_target(y))
+
+    @property
+    def _target_name(self) -> str:
+        target = self.schema_.target
+        assert target is not None
+        return target.name
 
     def transform(self, X: Any) -> Any:
         """Real rows into the released space: through the projection, if there is one, and back into columns."""

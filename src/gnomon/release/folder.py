@@ -109,7 +109,11 @@ def _write_rows(path: Path, batches: Iterator[pa.Table], format: str, n: int, pr
 def _writer(path: Path, schema: pa.Schema, format: str) -> pq.ParquetWriter | pyarrow.csv.CSVWriter:
     if format == "csv":
         return pyarrow.csv.CSVWriter(str(path), schema)
-    return pq.ParquetWriter(str(path), schema, compression="zstd", compression_level=1)
+    # a dictionary of noisy numbers is larger than the numbers, and most of the time of writing them
+    repeated = [field.name for field in schema if not pa.types.is_floating(field.type)]
+    return pq.ParquetWriter(
+        str(path), schema, compression="zstd", compression_level=1, use_dictionary=repeated
+    )
 
 
 def _sha256(path: Path) -> str:

@@ -243,8 +243,7 @@ class ProjectedRows(RowRelease):
             y: npt.NDArray[Any] = np.clip(chunk[:, k] / self._label_held.steps, -1.0, 1.0)
         else:
             y = np.argmax(chunk[:, k:], axis=1)
-        decoded = self.encoder_.decode(np.zeros((len(chunk), self.encoder_.width)), y)
-        return found.append_column(target.name, decoded.column(target.name))
+        return found.append_column(target.name, self.encoder_.decode_target(y))
 
     def sample(self, n: int | None = None) -> Any:
         """The released rows: components c0, c1, ... and the label; arrays give (components, y) or components."""

@@ -129,6 +129,10 @@ class Encoder:
         names = [name for name in self.columns if name in found]
         return pa.table([found[name] for name in names], names=names)
 
+    def decode_target(self, y: Target) -> pa.Array:
+        """The target column alone, from codes or numbers."""
+        return next(iter(self._decode_target(np.asarray(y), len(y)).values()))
+
     def _decode_target(self, y: NDArray[Any], n: int) -> dict[str, pa.Array]:
         if self._target is None:
             raise ParameterError(
