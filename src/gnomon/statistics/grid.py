@@ -36,9 +36,9 @@ def into_ball(U: Matrix, fine: float, out: Matrix | None = None) -> Matrix:
     factor = (GRID * shrink) / np.maximum(longest, fine)
     Q: Matrix = np.multiply(U, factor[:, None], out=out)
     np.rint(Q, out=Q)
-    outside = np.einsum("ij,ij->i", Q, Q) > float(GRID) ** 2
-    if outside.any():
-        Q[outside] = 0.0
+    inside = np.einsum("ij,ij->i", Q, Q) <= float(GRID) ** 2  # not so for a NaN, which no comparison lets out
+    if not inside.all():
+        Q[~inside] = 0.0
     return Q
 
 
