@@ -32,6 +32,7 @@ def evaluation_page(found: Evaluation) -> str:
         loader=PackageLoader("gnomon", "evaluate"), autoescape=True, undefined=StrictUndefined
     )
     certificate = found.published.certificate
+    within = (0.0, 1.0) if found.task == "classification" else (-math.inf, math.inf)
     return pages.get_template("page.html").render(
         stamp=STAMP,
         title=certificate.table,
@@ -42,7 +43,7 @@ def evaluation_page(found: Evaluation) -> str:
         task=found.task,
         summary=summary(found),
         utility=[
-            (model, [row(metric, sides) for metric, sides in metrics.items()])
+            (model, [row(metric, sides, within) for metric, sides in metrics.items()])
             for model, metrics in found.utility.items()
         ],
         fidelity=[row(metric, sides) for metric, sides in found.fidelity.items()],
@@ -80,15 +81,18 @@ def _share(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def row(metric: str, sides: By) -> dict[str, Any]:
-    """One line of a table: every side's mean and interval, and a picture of them."""
-    cells = {side: cell(sides[side]) if side in sides else ("", "") for side in NAMES}
+def row(metric: str, sides: By, within: tuple[float, float] = (-math.inf, math.inf)) -> dict[str, Any]:
+    """One line of a table: every side's mean and interval (within what the metric can be), and a picture of them."""
+    cells = {side: cell(sides[side], within) if side in sides else ("", "") for side in NAMES}
     return {"metric": metric, "cells": cells, "picture": picture(metric, sides)}
 
 
-def cell(measure: Measure) -> tuple[str, str]:
+def cell(measure: Measure, within: tuple[float, float]) -> tuple[str, str]:
     interval = measure.interval
-    spread = "" if interval is None else f"{number(interval[0])} to {number(interval[1])}"
+    if interval is None:
+        return number(measure.mean), ""
+    low, high = max(interval[0], within[0]), min(interval[1], within[1])
+    spread = f"{number(low)} to {number(high)}"
     return number(measure.mean), spread
 
 
