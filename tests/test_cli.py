@@ -170,6 +170,11 @@ def test_what_reaches_the_library(place: Place, monkeypatch: pytest.MonkeyPatch)
     assert isinstance(seen["schema"], Schema)
 
 
+def test_auto_keeps_to_methods_that_protect_the_unit(place: Place) -> None:
+    assert place.release("--unit", "attribute", epsilon="4") == 0
+    assert "unit: attribute" in (place.out / "certificate.yaml").read_text()
+
+
 def test_csv_out_and_another_target(place: Place) -> None:
     assert place.release("--format", "csv", "--target", "pressure") == 0
     assert pyarrow.csv.read_csv(place.out / "data.csv").num_rows == 300

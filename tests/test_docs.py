@@ -115,6 +115,7 @@ def test_the_reference_documents_every_option(capsys: pytest.CaptureFixture[str]
         "plan",
         "release",
         "transform",
+        "evaluate",
         "audit",
         "budget show",
         "budget cap",

@@ -75,6 +75,20 @@ def test_the_planned_noise_is_the_noise_of_the_release() -> None:
     assert noise(planned, "size of a class") == pytest.approx(law.diagonal / LAMBDA**2, rel=1e-6)
 
 
+def test_pca_gauss_is_planned_with_the_noise_of_its_first_stage() -> None:
+    n = 4000
+    planned = next(p for p in plan(schema(4), n, PureDP(1.0)) if p.method == "pca-gauss")
+    rng = np.random.default_rng(0)
+    X, y = rng.random((n, 4)), rng.integers(0, 2, n)
+    method = METHODS["pca-gauss"](epsilon=1.0, bounds=(0, 1), classes=[0, 1], random_state=0).fit(X, y)
+    event = next(event for event in method.events_ if "moment matrix" in event.statistic)
+    from gnomon.privacy.mechanism import moment_noise
+    from gnomon.release.pca_stages import LABEL
+
+    law = moment_noise(6, event.loss, ball=event.sensitivity.value / 2).law
+    assert noise(planned, "size of a class") == pytest.approx(law.diagonal / LABEL**2, rel=1e-6)
+
+
 def test_no_noise_without_privacy() -> None:
     planned = ron_gauss(plan(schema(), 5000, PureDP(math.inf)))
     assert all(line.std == 0 for line in planned.noise)

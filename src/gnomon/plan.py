@@ -1,7 +1,7 @@
 """What a budget buys, before it is spent: noise, expected error and advice per method; no data are read.
 
 A method describes itself in a classmethod `plan(encoder, n, guarantee) -> MethodPlan` and refuses there what it
-cannot keep; RON-Gauss is described here.
+cannot keep; RON-Gauss and PCA-Gauss are described here.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ def _plan_of(name: str, method: Any, encoder: Encoder, rows: int, guarantee: Gua
         raise ParameterError(f"The method {name} protects one {method.unit}, not one {guarantee.unit.value}.")
     if name == "ron-gauss":
         return moment_plan(name, encoder, rows, guarantee)
+    if name == "pca-gauss" and not hasattr(method, "plan"):
+        return subspace_plan(name, encoder, rows, guarantee)
     if not hasattr(method, "plan"):
         raise ParameterError(f"The method {name} does not say what it would do with a budget.")
     own: MethodPlan = method.plan(encoder, rows, guarantee)
@@ -103,6 +105,49 @@ def moment_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> Me
                 f" With --delta {other.delta:.0e} the error would be {error / better:.1f} times smaller."
             )
     return MethodPlan(name, "model", p, noise, error, advice)
+
+
+def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
+    """The plan of PCA-Gauss: one moment matrix in the full dimension, and the directions that rise above its noise.
+
+    How many rise depends on the rows, which a plan does not read. The worst case is shown: no direction matters more
+    than another, and the p that are seen are no better than random ones. Related columns do better.
+    """
+    from gnomon.privacy.mechanism import moment_noise
+    from gnomon.release.base import Account
+    from gnomon.release.pca_gauss import plan as shares_of
+    from gnomon.release.pca_stages import LABEL, MEAN, TARGET
+    from gnomon.statistics.grid import GRID
+    from gnomon.statistics.moments import ball
+
+    m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
+    loss = Account(guarantee).spendable(m + classes)
+    _, first, _ = shares_of(n, m, classes, encoder.task, loss).split(loss)
+    weight, q, T = {
+        "classification": (LABEL, m + classes, ball(LABEL)),
+        "clustering": (MEAN, m + 1, ball(MEAN)),
+        "regression": (MEAN, m + 2, ball(MEAN, TARGET**2)),
+    }[encoder.task]
+    found = moment_noise(q, first, ball=T)
+    noise = found.law.off_diagonal / GRID**2 / n
+    edge = 2 * noise * math.sqrt(m)  # the largest eigenvalue of the noise alone
+    p = m if edge == 0 else max(1, min(m, math.floor(0.5 / edge)))
+    relative, spread = noise * p / 0.5, math.sqrt(0.5 / p)
+    size = n / classes
+    what = "a class" if classes > 1 else "all rows"
+    mean = found.law.off_diagonal / (GRID * weight) / size / spread
+    lines: tuple[PlannedNoise, ...] = (
+        PlannedNoise(f"mean of {what}", found.mechanism, mean, "spreads"),
+        PlannedNoise("covariance of all rows", found.mechanism, relative, "variances"),
+    )
+    if classes > 1:
+        count = PlannedNoise("size of a class", found.mechanism, found.law.diagonal / LABEL**2, "rows")
+        lines = (count, *lines)
+    error = math.hypot(relative, distortion(p, m))
+    advice = "No noise at all: this is not private." if math.isinf(guarantee.epsilon) else advise(error)
+    if error > SMALL:
+        advice += " This is the worst case: it sees more where columns are related."
+    return MethodPlan(name, "model", p, lines, error, advice)
 
 
 def advise(error: float) -> str:

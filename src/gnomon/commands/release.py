@@ -97,7 +97,7 @@ def run(
     one_of("--unit", unit, ("row", "attribute"))
     check_place(out)
     source = open_source(data, schema=declared)
-    chosen = _choose(method, declared, source, epsilon, delta)
+    chosen = _choose(method, declared, source, epsilon, delta, unit)
     estimator = _estimator(
         chosen,
         unit=unit,
@@ -138,17 +138,15 @@ def _components(text: str) -> int | str:
         ) from None
 
 
-def _choose(method: str, schema: Schema, source: Source, epsilon: float, delta: float) -> str:
+def _choose(method: str, schema: Schema, source: Source, epsilon: float, delta: float, unit: str) -> str:
     from gnomon.plan import choose
-    from gnomon.privacy.guarantee import declared
+    from gnomon.privacy.guarantee import Unit, declared
     from gnomon.release import METHODS
 
     one_of("--method", method, (*METHODS, "auto"))
     if method != "auto":
         return method
-    if len(METHODS) == 1:
-        return next(iter(METHODS))
-    return choose(schema, max(2, source.n_rows()), declared(epsilon, delta))
+    return choose(schema, max(2, source.n_rows()), declared(epsilon, delta, unit=Unit(unit)))
 
 
 def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
