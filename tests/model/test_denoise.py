@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gnomon.model.denoise import NoisyMoments, RowModel, row_model, shrink_spikes
+from gnomon.model.denoise import NoisyMoments, RowModel, above_noise, how_often, row_model, shrink_spikes
 
 SCALE = 1.25
 
@@ -113,3 +113,22 @@ def test_the_model_stays_a_model_under_overwhelming_noise() -> None:
         assert (model.values > 0).all()
         assert model.weights.sum() == pytest.approx(1)
         assert np.isfinite(model.means).all()
+
+
+def test_labels_that_may_be_noise_are_outvoted_and_labels_that_are_not_stay() -> None:
+    assert how_often(-1.0) == how_often(0.0) < 0.5
+    assert how_often(1.5) < how_often(3.0) == how_often(50.0) == 1.0
+    X, y = classes(2000)
+    assert row_model(moments(X, y)).kept == 1.0
+    assert row_model(moments(X, y, noise=3000.0)).kept < 1.0
+
+
+def test_noise_alone_stands_within_a_few_deviations_of_itself() -> None:
+    rng = np.random.default_rng(0)
+    p = np.array([0.7, 0.3])
+    found = []
+    for _ in range(200):
+        sums = rng.standard_normal((20, 2))
+        found.append(above_noise(sums - np.outer(sums.sum(axis=1), p), p, 1.0))
+    assert abs(np.mean(found)) < 0.5
+    assert 0.7 < np.std(found) < 1.4

@@ -9,7 +9,7 @@ filter, would shrink both.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ Vector = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 RATE = 0.5  # the weight of the features' evidence about a label: the model is never quite the table (Gruenwald 2012)
 LEAST = 0.6  # of RATE, where all of the evidence could be noise
+SURE = 3.0  # deviations above noise at which labels are related to the features beyond doubt
+RARELY = 0.3  # below a half, so that labels that may be noise are outvoted by the largest class, and still order the rows
 CALM = 0.3  # how far chance may move a label away from the most probable one
 SMALLEST_CLASS = 0.02  # of the rows; below it, a noisy count tells nothing about a class
 ALMOST = 0.9  # the largest share of the spread along a direction that classes may explain
@@ -48,7 +50,8 @@ class NoisyMoments:
 class RowModel:
     """Gaussian classes of weights (K,) and means (K, m), all with the covariance V diag(v) V'.
 
-    `rate` is how much the features count when a label is told.
+    `rate` is how much the features count when a label is told, `kept` how often a label other than the largest class's
+    is then published.
     """
 
     weights: Vector
@@ -56,6 +59,7 @@ class RowModel:
     values: Vector
     vectors: Matrix
     rate: float = RATE
+    kept: float = 1.0
 
     def see(self, Z: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Matrix:
         """A draw of each true row given its noisy features Z (n, m) and its noisy label (n, K)."""
@@ -75,7 +79,10 @@ class RowModel:
         centres = self.means @ white
         evidence = (X @ white) @ centres.T - 0.5 * np.sum(centres**2, axis=1)
         posterior = self.rate * evidence + np.log(self.weights) + label_evidence(labels, noise, scale)
-        return most_probable(posterior + CALM * rng.gumbel(size=posterior.shape))
+        told = most_probable(posterior + CALM * rng.gumbel(size=posterior.shape))
+        known = np.sort(label_evidence(labels, noise, scale), axis=1)
+        sure = known[:, -1] - known[:, -2] > SURE
+        return np.where(sure | (rng.random(len(told)) < self.kept), told, np.argmax(self.weights))
 
     def _evidence(self, Z: Matrix, labels: Matrix, noise: float, scale: float) -> Matrix:
         white = self.vectors / np.sqrt(self.values + noise**2)
@@ -108,7 +115,22 @@ def row_model(noisy: NoisyMoments, most: int | None = None) -> RowModel:
         return RowModel(np.ones(1), mean[None, :], np.maximum(values, rest), vectors)
     cross = seen[:m, m:] / noisy.scale
     noise = noisy.beside / (noisy.n * noisy.scale)
-    return _classes(p, mean, cross - np.outer(cross.sum(axis=1), p), spread, rest, noise)
+    found = _classes(p, mean, cross - np.outer(cross.sum(axis=1), p), spread, rest, noise)
+    return replace(found, kept=how_often(above_noise(J[:m, m:] / noisy.scale, p, noise)))
+
+
+def above_noise(cross: Matrix, p: Vector, noise: float) -> float:
+    """By how many deviations the noisy covariance of features and labels exceeds what noise alone would make of it."""
+    m, classes = cross.shape
+    free = m * (classes - 1)
+    expected = m * noise**2 * float(np.sum((1 - p) ** 2 + p**2 * (classes - 1)))
+    ratio = float(np.sum(cross**2)) / expected if expected > 0 else math.inf
+    return (ratio - 1) * math.sqrt(free / 2)
+
+
+def how_often(deviations: float) -> float:
+    """From RARELY where nothing stands above the noise to always where something surely does."""
+    return min(1.0, RARELY + (1 - RARELY) * max(deviations, 0.0) / SURE)
 
 
 def _centred(noisy: NoisyMoments) -> tuple[Vector, Vector, Matrix]:
