@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import zipfile
 from fractions import Fraction
 from unittest import mock
 
@@ -14,9 +15,11 @@ import pyarrow as pa
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DataError
+from gnomon.errors import DataError, SchemaError
 from gnomon.privacy.noise import symmetric
 from gnomon.release.folder import write_release
+from gnomon.release.map import PublicMap, load_map, save_map
+from gnomon.table.source import open_source
 
 CANARY = 0.123456789012345
 ESTIMATED = '[table]\nname = "t"\n[columns.a]\nkind = "number"\nestimate = true\n'
@@ -58,6 +61,44 @@ def test_a_whole_number_beyond_float64_does_not_spoil_the_public_page(tmp_path) 
     )
     write_release(method, tmp_path / "out")
     assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize("harm", ["torn", "method", "encrypted", "huge"])
+def test_a_hostile_map_is_refused_in_a_sentence(tmp_path, harm) -> None:
+    """zlib, zipfile and numpy raised errors of their own."""
+    path = tmp_path / "map.npz"
+    save_map(
+        path, {**PublicMap.identity(3, radius=1.0).arrays(), "centre": np.random.default_rng(0).random(500)}
+    )
+    held = bytearray(path.read_bytes())
+    entry = held.index(b"PK\x01\x02")  # the directory's first entry
+    if harm == "torn":
+        held[200:260] = bytes(range(60))
+    elif harm == "method":
+        held[entry + 10] = 99
+    elif harm == "encrypted":
+        held[entry + 8] |= 1
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            header = (
+                b"{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,), }".ljust(117) + b"\n"
+            )
+            archive.writestr("centre.npy", b"\x93NUMPY\x01\x00v\x00" + header)
+        held = bytearray(path.read_bytes())
+    path.write_bytes(held)
+    with pytest.raises(DataError, match="ask its publisher"):
+        PublicMap.of_arrays(load_map(path))
+
+
+def test_a_header_that_is_no_text_is_refused_in_a_sentence(tmp_path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a\xf8e,b\n1,2\n3,4\n")
+    with pytest.raises(DataError, match="content is damaged"):
+        open_source(tmp_path / "t.csv")
+
+
+def test_a_category_too_large_for_a_file_is_refused_in_a_sentence() -> None:
+    with pytest.raises(SchemaError, match="must fit 64 bits"):
+        gn.Column(name="a", kind="category", values=(1, 10**40))
 
 
 def test_goe_noise_beside_the_diagonal_is_never_below_its_share() -> None:

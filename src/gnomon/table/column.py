@@ -232,6 +232,10 @@ def _check_category(column: Column) -> None:
             f"The values of column {name!r} must be all text, all finite numbers or all booleans; "
             "write them in one way."
         )
+    if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in column.values):
+        raise SchemaError(
+            f"The values of column {name!r} must fit 64 bits; declare larger numbers as text, in quotes."
+        )
     keys = [value_key(value) for value in column.values]
     twice = sorted({key for key in keys if keys.count(key) > 1}) if len(set(keys)) < len(keys) else []
     if twice:

@@ -26,6 +26,11 @@ BLANKS = ("", "#N/A", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null", "None")
 _BLOCK_BYTES = 8 << 20
 
 
+def _check_names(schema: pa.Schema, label: str) -> None:
+    with reading(label):  # names are decoded only now, and a damaged file may hold any bytes
+        unique_names(schema.names, label)
+
+
 class _FileSource(Source):
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -49,7 +54,7 @@ class ParquetSource(_FileSource):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         schema = self.arrow_schema
-        unique_names(schema.names, self.label)
+        _check_names(schema, self.label)
         for part in self.parts[1:]:
             with reading(f"The file {str(part)!r}"):
                 other = pq.read_schema(part)
@@ -99,7 +104,7 @@ class IpcSource(_FileSource):
         super().__init__(path)
         with reading(self.label), pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             self._schema = reader.schema
-        unique_names(self._schema.names, self.label)
+        _check_names(self._schema, self.label)
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -134,7 +139,7 @@ class CsvSource(_FileSource):
                     self._schema = reader.schema
             except pa.ArrowInvalid as error:
                 self._refuse(error, [])
-        unique_names(self._schema.names, self.label)
+        _check_names(self._schema, self.label)
 
     @property
     def arrow_schema(self) -> pa.Schema:
