@@ -116,7 +116,7 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     from gnomon.privacy.mechanism import moment_noise
     from gnomon.release.base import Account
     from gnomon.release.pca_gauss import plan as shares_of
-    from gnomon.release.pca_stages import LABEL, MEAN, TARGET
+    from gnomon.release.pca_stages import LABEL, MEAN
     from gnomon.statistics.grid import GRID
     from gnomon.statistics.moments import ball
 
@@ -126,7 +126,7 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     weight, q, T = {
         "classification": (LABEL, m + classes, ball(LABEL)),
         "clustering": (MEAN, m + 1, ball(MEAN)),
-        "regression": (MEAN, m + 2, ball(MEAN, TARGET**2)),
+        "regression": (MEAN, m + 2, ball(MEAN, GRID**2)),  # a target that weighs at most as much as a row
     }[encoder.task]
     found = moment_noise(q, first, ball=T)
     noise = found.law.off_diagonal / GRID**2 / n

@@ -10,7 +10,7 @@ from pathlib import Path
 from gnomon.cli import main as gnomon
 from gnomon.commands.terminal import complain
 
-EPSILON = "1"
+EPSILON, DELTA = "1", "1e-5"  # pure privacy (delta = 0) works too, with more noise in 30 columns
 MARK = ".made-by-gnomon-demo"  # only a folder with this file in it is ever replaced
 
 
@@ -40,7 +40,7 @@ def main(folder: Path = Path("demo-release")) -> int:
 
     ledger = str(folder / "ledger.sqlite")
     steps = [
-        ["budget", "cap", str(private), "--epsilon", "2", "--ledger", ledger],
+        ["budget", "cap", str(private), "--epsilon", "2", "--delta", "1e-4", "--ledger", ledger],
         [
             "release",
             str(private),
@@ -48,6 +48,8 @@ def main(folder: Path = Path("demo-release")) -> int:
             str(schema),
             "--epsilon",
             EPSILON,
+            "--delta",
+            DELTA,
             "--out",
             str(out),
             "--ledger",
