@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 
 from gnomon.audit import Attack, attacks_on, audit
+from gnomon.audit.choice import choice_attack
 from gnomon.audit.moments import moment_attack
 from gnomon.audit.printed import covariance_attack
 from gnomon.audit.vectors import count_attack, sum_attack
@@ -47,6 +48,12 @@ ATTACKS: list[tuple[Callable[[], Attack], int]] = [
         for name, delta in (("jl-laplace", 0.0), ("dppro", 1e-5))
         for unit in ("row", "attribute")
     ),
+    (lambda: attacks_on("bernoulli-identity", epsilon=2.0)[0], 400_000),
+    (lambda: choice_attack(PureDP(2.0)), 60_000),
+    *(
+        (lambda name=name: attacks_on(name, epsilon=4.0, delta=1e-5)[-1], 400)
+        for name in ("pca-gauss", "dprp", "modips", "pca-identity", "lda-identity", "blocki", "exponential")
+    ),
     (lambda: attacks_on("ron-gauss", epsilon=4.0)[-1], 1500),
     (lambda: attacks_on("ron-gauss", epsilon=4.0, delta=1e-5)[-1], 1500),
     (lambda: covariance_attack(1.0, 16), 20_000),
@@ -59,12 +66,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=float, default=1.0, help="times the usual number of runs")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--only", default="", help="attacks whose name holds this")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print("| attack | neighbours | runs per table | claimed | at least (95%) | seen | at least (99.9%) | s |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     for make, usual in ATTACKS:
         attack = make()
+        if options.only not in attack.name:
+            continue
         began = time.perf_counter()
         found = [audit(attack, max(20, int(usual * options.runs))) for _ in range(options.repeat)]
         seconds = time.perf_counter() - began

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
+from gnomon.audit import Attack, audit
 from gnomon.audit.bound import (
     Shares,
     epsilon_of_shares,
@@ -15,6 +18,7 @@ from gnomon.audit.bound import (
     share_at_most,
 )
 from gnomon.audit.learn import learned
+from gnomon.privacy.guarantee import PureDP
 
 
 @pytest.mark.parametrize("hits", [0, 1, 7, 49, 50])
@@ -71,3 +75,12 @@ def test_a_learnt_score_never_saw_the_runs_that_it_scores() -> None:
     )  # no difference at all, and more numbers than runs to learn from
     assert all(len(scores) == 75 for scores in learned(first, second))
     assert lower_bounds(*learned(first, second), epsilon_of_shares(0.0), [0.999])[0] == 0.0
+
+
+def test_a_choice_may_repeat_and_noise_may_not() -> None:
+    def same(neighbour: bool, runs: int) -> np.ndarray:
+        return np.zeros(runs)
+
+    attack = Attack("a", "b", PureDP(1.0), same)
+    assert audit(attack, 20).broken
+    assert not audit(replace(attack, discrete=True), 20).broken

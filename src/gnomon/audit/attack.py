@@ -39,6 +39,7 @@ class Attack:
     gaussian: bool = False
     copies: int = 1
     slow: int = 1  # how many times fewer runs the same patience allows
+    discrete: bool = False  # a choice among few, which may honestly repeat
     score: Callable[[Runs, Runs], tuple[Scores, Scores]] = learned
 
 
@@ -68,7 +69,7 @@ def audit(attack: Attack, runs: int, *, confidence: float = CONFIDENCE, certain:
     if runs < FEWEST:
         raise ParameterError(f"The 'runs' parameter of audit must be at least {FEWEST}. Got {runs} instead.")
     released = [attack.release(neighbour, runs) for neighbour in (False, True)]
-    repeats = any(_repeats(one) for one in released)
+    repeats = not attack.discrete and any(_repeats(one) for one in released)
     first, second = released if released[0].ndim == 1 else attack.score(released[0], released[1])
     usual, surely = _epsilons(attack, first, second, (confidence, certain))
     return Finding(attack, len(first), usual, surely, repeats)

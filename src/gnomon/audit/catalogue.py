@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gnomon.audit.attack import Attack
@@ -48,7 +49,7 @@ def attacks_on(
     if calibration == "paper":
         return [covariance_attack(epsilon, p), whole] if method == "ron-gauss" else [whole]
     if method == "exponential":
-        return [choice_attack(PureDP(claim.epsilon)), whole]
+        return [choice_attack(PureDP(claim.epsilon)), replace(whole, discrete=True)]
     moments = isinstance(estimator, ModelRelease) and method != "blocki"  # whose noise is a sketch
     return [*(_mechanisms(claim, p) if moments else []), whole]
 

@@ -22,7 +22,7 @@ from gnomon.release.base import Account, Release
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
-SLOW = 20  # a whole fit costs as much as this many runs of a mechanism
+SLOW = 100  # a whole fit costs as much as this many runs of a mechanism
 LEARN = 4  # a quarter of the rows teaches the score
 
 

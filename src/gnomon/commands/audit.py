@@ -35,8 +35,8 @@ def run(
     unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="row or attribute.")] = "row",
     runs: Annotated[
         int,
-        typer.Option("--runs", metavar="N", help="Runs per table; a whole release gets a twentieth of them."),
-    ] = 4000,
+        typer.Option("--runs", metavar="N", help="Runs per table; a whole release gets a hundredth of them."),
+    ] = 10_000,
 ) -> None:
     """Attack a method: run it many times on two tables that differ in one record, and see what its output tells.
 
