@@ -112,11 +112,11 @@ def _columns(
     place: Place,
     power: float,
 ) -> Place:
-    """Centre and spread of every column from the noisy sums of (x, x^2 / 2), and the length to be expected."""
+    """Centre and spread of every column from the noisy sums of (x, x^2 / 4), and the length to be expected."""
     m, n = len(place.centre), table.n
 
     def pair(rows: Rows) -> Matrix:
-        X = np.clip(place.of(cells(rows)), -1.0, 1.0)
+        X = place.of(cells(rows))  # in [-2, 2]: cells and centre lie in [-1, 1]
         return np.hstack([X, SQUARE * X * X])
 
     total, noise = _sum(

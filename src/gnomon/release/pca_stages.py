@@ -27,11 +27,15 @@ from gnomon.statistics.moments import Moments, ball
 from gnomon.table.encode import Rows
 
 Vector = npt.NDArray[np.float64]
+OUTSIDE = 0.5  # of the missing standard deviation is restored: more would drown what classifiers learn
 LABEL = round(0.7 * GRID)  # the weight of a class label beside a row of length GRID
-TARGET = GRID // 2  # the weight of a numeric target
 MEAN = round(0.2 * GRID)  # the constant coordinate of stage one, where no label carries the means
 LAMBDA = GRID // 2  # the constant coordinate of stage two
-QUIET = 0.02  # below this noise a numeric target keeps three standard deviations on each side, else one and a half
+QUIET = 0.02  # the noise, beside the rows, that decides how a numeric target is treated
+TARGETS = {
+    True: (GRID // 2, 3.0),
+    False: (GRID, 1.25),
+}  # its weight, and the standard deviations that it keeps
 
 
 @dataclass(frozen=True)
@@ -183,17 +187,16 @@ def gaussian(table: Table, account: Account, place: Place, loss: Spendable, want
 
 def _with_target(table: Table, account: Account, place: Place, loss: Spendable, wanted: int | None) -> Model:
     m, n = table.m, table.n
-    T = ball(MEAN, TARGET**2)
-    centre, reach = _target_range(table, place, loss, T)
+    weight, centre, reach = _target_range(table, place, loss)
 
     def rows_and_target(rows: Rows) -> Moments:
         Q: Matrix = np.empty((m + 2, len(rows.X))).T
         _into(Q[:, :m], rows.X, place)
-        Q[:, m] = np.rint(np.clip((rows.numbers - centre) / reach, -1.0, 1.0) * TARGET)
+        Q[:, m] = np.rint(np.clip((rows.numbers - centre) / reach, -1.0, 1.0) * weight)
         Q[:, m + 1] = MEAN
         return Moments.of_batch(Q)
 
-    one = stage_one(table, account, loss, rows_and_target, [TARGET, MEAN], T)
+    one = stage_one(table, account, loss, rows_and_target, [weight, MEAN], ball(MEAN, weight**2))
     mean = one.mean(one.S[:m, m + 1], float(one.beside[m + 1]))
     target_noise = float(one.beside[m] * one.beside[m + 1] / one.beside[0])
     target_mean = float(one.mean(one.S[m : m + 1, m + 1], target_noise)[0])
@@ -201,7 +204,10 @@ def _with_target(table: Table, account: Account, place: Place, loss: Spendable, 
     found = one.spectrum(mean)
     noisy_cross = one.S[:m, m] / n - mean * target_mean
     cross = target_covariance(found, noisy_cross, float(one.beside[m]) / n, variance)
-    R = basis(found, cross[None] / math.sqrt(variance), wanted, m)
+    slope = cross / found.floored  # the target depends on a row through its slope alone
+    explained = float(slope @ cross) / variance
+    size = math.sqrt(explained * float(found.floored.mean())) / max(float(np.linalg.norm(slope)), 1e-300)
+    R = basis(found, slope[None] * size, wanted, m)
     P = R.shape[1]
     joint = np.empty((P + 1, P + 1))
     joint[:P, :P] = _seen(found, R)
@@ -214,14 +220,15 @@ def _with_target(table: Table, account: Account, place: Place, loss: Spendable, 
     return Model(_chart(place, mean, found.vectors @ R), mixture, _outside(one, found, mean, R, place))
 
 
-def _target_range(table: Table, place: Place, loss: Spendable, T: int) -> tuple[float, float]:
-    """Centre and half width of what a numeric target is clipped to: paid for by the look, or declared."""
+def _target_range(table: Table, place: Place, loss: Spendable) -> tuple[int, float, float]:
+    """The weight of a numeric target, and the centre and half width that it is clipped to: paid for, or declared.
+
+    Where public numbers say that the noise is loud, the target weighs more and is clipped sooner.
+    """
+    law = moment_noise(table.m + 2, loss, ball=GRID**2).law
+    weight, widths = TARGETS[law.off_diagonal / GRID**2 * math.sqrt(table.m) / table.n <= QUIET]
     centre = float(place.centre[table.m])
-    if place.spread is None:
-        return centre, 1.0
-    noise = moment_noise(table.m + 2, loss, ball=T).law.off_diagonal / GRID**2
-    widths = 3.0 if noise * math.sqrt(table.m) / table.n <= QUIET else 1.5
-    return centre, widths * float(place.spread[table.m])
+    return weight, centre, 1.0 if place.spread is None else widths * float(place.spread[table.m])
 
 
 def _into(Q: Matrix, X: Matrix, place: Place) -> None:
@@ -258,7 +265,7 @@ def _outside(one: StageOne, found: Spectrum, mean: Vector, R: Matrix, place: Pla
     )
     kept = float(np.sum((1 - np.sum(U**2, axis=1)) * missing))
     left = max(float(found.values.sum() - np.trace(inside)), 0.0)
-    spread: Vector = place.radius * np.sqrt(missing * (left / kept if kept > 1e-12 else 0.0))
+    spread: Vector = OUTSIDE * place.radius * np.sqrt(missing * (left / kept if kept > 1e-12 else 0.0))
     return spread
 
 
