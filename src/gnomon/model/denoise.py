@@ -21,7 +21,7 @@ Codes = npt.NDArray[np.int64]
 RATE = 0.5  # the weight of the features' evidence about a label: the model is never quite the table (Gruenwald 2012)
 LEAST = 0.6  # of RATE, where all of the evidence could be noise
 SURE = 3.0  # deviations above noise at which labels are related to the features beyond doubt
-RARELY = 0.3  # below a half, so that labels that may be noise are outvoted by the largest class, and still order the rows
+RARELY = 0.4  # below a half, so that labels that may be noise are outvoted by the largest class, and still order the rows
 CALM = 0.3  # how far chance may move a label away from the most probable one
 SMALLEST_CLASS = 0.02  # of the rows; below it, a noisy count tells nothing about a class
 ALMOST = 0.9  # the largest share of the spread along a direction that classes may explain
@@ -63,9 +63,10 @@ class RowModel:
 
     def see(self, Z: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Matrix:
         """A draw of each true row given its noisy features Z (n, m) and its noisy label (n, K)."""
-        c = most_probable(
-            self._evidence(Z, labels, noise, scale) + rng.gumbel(size=(len(Z), len(self.weights)))
-        )
+        c = np.zeros(len(Z), np.int64)
+        if len(self.weights) > 1:
+            scores = self._evidence(Z, labels, noise, scale)
+            c = most_probable(scores + rng.gumbel(size=scores.shape))
         away = (Z - self.means[c]) @ self.vectors
         gain = self.values / (self.values + noise**2)
         away *= gain

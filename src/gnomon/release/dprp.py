@@ -24,7 +24,7 @@ from gnomon.privacy.sensitivity import Norm, Sensitivity, row_sum, rows_with_mom
 from gnomon.projection.orthonormal import haar
 from gnomon.release.base import Account, Table, Task
 from gnomon.release.map import PublicMap
-from gnomon.release.rows import Integers, RowRelease, release_rows
+from gnomon.release.rows import Integers, RowRelease, in_order, release_rows
 from gnomon.statistics.grid import GRID, Matrix
 from gnomon.statistics.moments import Moments
 from gnomon.table.encode import Encoder, Rows
@@ -33,6 +33,7 @@ from gnomon.table.source import open_source
 
 LABEL = GRID * 5 // 4  # a label's coordinate beside features that are at most GRID long
 CONSTANT = GRID // 2  # where there are no classes, a constant coordinate carries the mean
+JOINT = "one row for each record, and the second moments of all rows (a symmetric Gaussian matrix), together"
 LOOK, WIDE = 0.1, 0.75  # the share of the budget for where rows lie, and the ball of that first look
 BALL = 0.35  # the default radius, relative to that of the box of all cells
 WEIGHTS = {
@@ -145,7 +146,9 @@ class Dprp(RowRelease):
         rows = LabelledRows(self.map_, table.task, table.n_classes)
         joint, ratio = joint_release(rows.ball, self.row_share)
         sums = table.sum(rows.moments, Moments.zero(rows.width), stage="summing the moments").matrix[0]
-        self.spool_, law, event = release_rows(table, rows.released, rows.shown, 2.0 * GRID, joint, loss)
+        self.spool_, law, event = release_rows(
+            table, rows.released, rows.shown, 2.0 * GRID, joint, loss, JOINT
+        )
         account.events.append(event)
         noise = float_up(fraction(event.scale) * ratio)
         noisy = NoisyMoments(
@@ -171,12 +174,14 @@ class Dprp(RowRelease):
 
     def sample_batches(self, n: int | None = None) -> Iterator[pa.Table]:
         self._refuse_other(n)
-        rng = np.random.default_rng([2, self._seed])
-        for chunk in self.spool_.chunks():
-            if self._reconstruction is not None:
-                yield self._reconstruction(chunk, self.encoder_)
-            else:
-                yield self._seen(chunk / self.map_.unit, rng)
+        yield from in_order(self._published, enumerate(self.spool_.chunks()))
+
+    def _published(self, numbered: tuple[int, npt.NDArray[Any]]) -> pa.Table:
+        """One batch of rows; its place seeds its draws, so every look shows the same rows."""
+        place, chunk = numbered
+        if self._reconstruction is not None:
+            return self._reconstruction(chunk, self.encoder_)
+        return self._seen(chunk / self.map_.unit, np.random.default_rng([2, self._seed, place]))
 
     def _seen(self, noisy: Matrix, rng: np.random.Generator) -> pa.Table:
         """Rows as the model sees them; a label is told from the row as it is published."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gnomon.engine.local import map_batches
+from gnomon.engine.local import map_batches, workers
 from gnomon.errors import ParameterError
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import Event, NoiseLaw, Released, release_vector, vector_noise
@@ -30,8 +32,7 @@ class RowRelease(Release):
     def sample_batches(self, n: int | None = None) -> Iterator[pa.Table]:
         """The released rows as Arrow tables, a batch at a time."""
         self._refuse_other(n)
-        for chunk in self.spool_.chunks():
-            yield self._released(chunk)
+        yield from in_order(self._released, self.spool_.chunks())
 
     def sample(self, n: int | None = None) -> Any:
         """The released rows in the frame type of the input; the same rows at every call."""
@@ -57,6 +58,7 @@ def release_rows(
     bound: float,
     sensitivity: Sensitivity,
     loss: Spendable,
+    statistic: str = "one row for each record",
 ) -> tuple[Spool, NoiseLaw, Event]:
     """Integer rows f(rows) plus noise, kept in a spool: one pass, a few batches of memory.
 
@@ -64,7 +66,6 @@ def release_rows(
     `sensitivity`, so the noise of one row covers the whole release. `bound` is on the values of f, without noise.
     """
     _, scale, law = vector_noise(sensitivity, loss)
-    statistic = "one row for each record"
     spool = Spool(width, bound + TAIL * scale)
 
     def noisy(batch: pa.RecordBatch) -> Released:
@@ -82,6 +83,18 @@ def release_rows(
         event = released.event
     assert event is not None
     return spool, law, event
+
+
+def in_order(f: Callable[[Any], pa.Table], items: Iterable[Any]) -> Iterator[pa.Table]:
+    """f of every item, on all processors, a few items ahead of the reader and never more."""
+    waiting: deque[Future[pa.Table]] = deque()
+    with ThreadPoolExecutor(workers()) as pool:
+        for item in items:
+            waiting.append(pool.submit(f, item))
+            if len(waiting) > workers():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def attributes_of(encoder: Encoder) -> list[Attribute]:
