@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from gnomon.model.refine import ROOM
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import moment_noise
 from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
+from gnomon.release.kept import KeptSource
 from gnomon.release.pca_look import Fit, affordable, look
 from gnomon.release.pca_stages import LAMBDA, classified, gaussian
 from gnomon.statistics.grid import GRID, Matrix
@@ -128,6 +129,7 @@ class PcaGauss(ModelRelease):
         loss = account.spendable(table.m + table.n_classes)
         planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted)
         steps, first, second = planned.split(loss)
+        table = replace(table, source=KeptSource(table.source))
         place = look(table, account, steps, FITS[table.task])
         if table.task == "classification":
             most = table.m if planned.most is None else planned.most
