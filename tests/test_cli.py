@@ -305,10 +305,6 @@ REFUSALS: dict[str, tuple[Spoil, str]] = {
         column_of("outcome", lambda t: pa.array(["SECRET", *t["outcome"].to_pylist()[1:]])),
         "'outcome' has 1 cell",
     ),
-    "one class only in the table": (
-        column_of("outcome", lambda t: pa.array(["home"] * 300)),
-        "one class only",
-    ),
     "one class only in the schema": (schema_with('["home", "care"]', '["home"]'), "one class only"),
     "target not in the schema": (options("--target", "mood"), "no column 'mood'"),
     "target missing in the table": (schema_with("[columns.outcome]", "[columns.result]"), "'result'"),

@@ -204,6 +204,18 @@ def test_rows_outside_the_declared_ball_are_clipped_to_it() -> None:
     assert np.abs(bare.sample() - clipped).max() < 1e-3
 
 
+@pytest.mark.parametrize("unit", ["attribute", "row"])
+def test_the_tail_of_the_projection_never_leaves_the_label_uncovered(unit: str) -> None:
+    """No projection shortens a change of label: its L1 length must be inside what the noise was made for."""
+    X = cloud(60, 300)
+    y = np.arange(60) % 2
+    method = fitted(X, y, classes=[0, 1], unit=unit, epsilon=8.0, delta=0.05, random_state=None)
+    assert any("law of the projection" in line for line in method.certificate_.public)
+    steps = method._label_held.steps
+    assert steps > 0
+    assert 2 * steps <= method.events_[0].sensitivity.value
+
+
 def test_a_delta_buys_the_exact_tail_when_nobody_can_know_the_matrix() -> None:
     X = cloud(50, 40)
     pure = fitted(X, random_state=None)

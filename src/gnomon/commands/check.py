@@ -63,6 +63,8 @@ def _print(report: CheckReport) -> None:
         say(f"{plain:,} column{'' if plain == 1 else 's'} without any remark.")
     if report.undeclared:
         say(f"Not in the schema, and never read: {', '.join(report.undeclared)}.")
+    for remark in report.remarks:
+        say(remark)
     if len(report.problems) > 1:
         for problem in report.problems:
             say(f"- {problem}")

@@ -25,8 +25,12 @@ from gnomon.table.encode import Encoder, Rows
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
 
+FITS_WORDS = (
+    "that every cell fits the schema: tables that do not are refused, and the guarantee is for those that do"
+)
 GRID_WORDS = (
-    f"the grid of {GRID} steps to a unit: sensitivities and scales of sums count steps (of products, squared)"
+    f"the grid of {GRID} steps to a unit: sensitivities and scales of sums of rows count steps (of products, squared), "
+    "those of histograms count rows"
 )
 Task = Literal["clustering", "classification", "regression"]
 Charge = Callable[[Guarantee], None]
@@ -289,7 +293,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
             table=table.schema.name,
             rows=table.n,
             calibration="paper" if self.calibration == "paper" else "sound",
-            public=[f"the number of rows, {table.n}", bounded, GRID_WORDS, *account.public],
+            public=[f"the number of rows, {table.n}", bounded, FITS_WORDS, GRID_WORDS, *account.public],
             post_processing=account.post_processing,
             caveats=account.caveats,
             delivered=account.delivered,

@@ -105,11 +105,11 @@ def _full_bins(edges: Edges, counts: npt.NDArray[np.int64], surely: float) -> tu
 
 
 def _without_empty_ends(edges: Edges, counts: npt.NDArray[np.int64], noise: float) -> tuple[float, float]:
-    """Cut bins off either end for as long as all that was cut is within the noise of nothing."""
+    """Cut as many bins off either end as together hold no more than the noise of nothing."""
 
     def empty(ordered: npt.NDArray[np.int64]) -> int:
-        allowed = 3 * noise * np.sqrt(np.arange(1, len(ordered) + 1))
-        return int(np.argmax(np.append(np.cumsum(ordered) > allowed, True)))
+        within = np.cumsum(ordered) <= 2 * noise * np.sqrt(np.arange(1, len(ordered) + 1))
+        return int(np.max(np.nonzero(within)[0], initial=-1)) + 1
 
     left, right = empty(counts), empty(counts[::-1])
     if left + right >= len(counts):

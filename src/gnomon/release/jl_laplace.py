@@ -17,7 +17,13 @@ from gnomon.privacy.sensitivity import Norm, Sensitivity
 from gnomon.privacy.tails import projected_l1_quantile
 from gnomon.projection.gaussian import FINE, unseeded_gaussian
 from gnomon.release.base import Account, Table, Task
-from gnomon.release.projected import ProjectedRows, best_dimension, distance_variance, widest_attribute
+from gnomon.release.projected import (
+    ProjectedRows,
+    best_dimension,
+    distance_variance,
+    longest_row,
+    widest_attribute,
+)
 from gnomon.release.rows import attributes_of, even_spread
 from gnomon.statistics.grid import Matrix
 from gnomon.table.encode import Encoder
@@ -141,23 +147,27 @@ class JlLaplace(ProjectedRows):
                 f"for the projection that was drawn and is published, epsilon is {account.delivered:.4g} with delta 0."
             )
             return claimed, loss
-        if not self._by_tail:
-            return sensitivity, loss
-        by_tail = tail_length(R, widest, self.delta, table.m) * grid
-        rest = sensitivity.value - fraction(grid) * self._features_value
-        tail = replace(sensitivity, value=fraction(by_tail) + rest)
-        if tail.value >= sensitivity.value:
-            return sensitivity, loss
-        account.public.append(
-            f"the law of the projection, which was drawn after the table was fixed: with probability {self.delta:g} it "
-            "stretches one given change beyond what the noise was made for"
-        )
-        return tail, loss
+        if self._tail_counts:
+            account.public.append(
+                f"the law of the projection, which was drawn after the table was fixed: with probability {self.delta:g} "
+                "it stretches one given change beyond what the noise was made for"
+            )
+        return sensitivity, loss
 
     def _features(self, R: Matrix, table: Table, radius: float) -> Sensitivity:
+        """By the drawn R or, where that is shorter and a delta is granted, by the tail of its law.
+
+        The label's steps are made from what is returned here, so that the label, whose change no projection shortens, is
+        covered too.
+        """
         found = super()._features(R, table, radius)
-        self._features_value, self._reach = found.value, radius
-        return found
+        self._reach = float_up(longest_row(R, radius))
+        self._tail_counts = False
+        if not self._by_tail or self.calibration == "paper":
+            return found
+        tail = replace(found, value=fraction(tail_length(R, self._widest(table), self.delta, table.m)))
+        self._tail_counts = tail.value < found.value
+        return tail if self._tail_counts else found
 
     def _widest(self, table: Table) -> float:
         """The largest change in L2, before the projection, that is protected."""

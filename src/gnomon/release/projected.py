@@ -170,11 +170,7 @@ class ProjectedRows(RowRelease):
             return attribute_change(
                 self.norm, R, attributes_of(table.encoder), adjacency=Adjacency.REPLACE_ONE
             )
-        # clipping in doubles, then rounding to the fine grid, may lengthen a row by this much
-        reach = fraction(radius) * (1 + Fraction(1, 2**40)) + (math.isqrt(table.m) + 1) / (
-            2 * fraction(_fine(R, radius))
-        )
-        return row_change(self.norm, R, radius=reach, adjacency=Adjacency.REPLACE_ONE)
+        return row_change(self.norm, R, radius=longest_row(R, radius), adjacency=Adjacency.REPLACE_ONE)
 
     def _label(self, table: Table, features: Sensitivity, grid: float) -> Label:
         """One attribute is protected at a time, so a label that moves no farther than the features is free."""
@@ -333,6 +329,13 @@ class _Projected:
         Y *= self.grid / (fine * FINE)
         components = np.rint(Y, out=Y).astype(np.int64)
         return np.hstack([components, self.label.integers(rows)]) if self.label.width else components
+
+
+def longest_row(R: Matrix, radius: float) -> Fraction:
+    """Clipping in doubles, then rounding to the fine grid, may lengthen a row a little beyond its radius."""
+    return fraction(radius) * (1 + Fraction(1, 2**40)) + (math.isqrt(len(R)) + 1) / (
+        2 * fraction(_fine(R, radius))
+    )
 
 
 def with_label(features: Sensitivity, label: Label, grid: float, *, one: bool) -> Sensitivity:

@@ -95,6 +95,10 @@ class RonGauss(ModelRelease):
             raise ParameterError(
                 f"The 'rows' parameter of RonGauss must be 'normalise' or 'clip'. Got {self.rows!r} instead."
             )
+        if self.calibration == "paper" and self.delta > 0:
+            raise ParameterError(
+                "RON-Gauss as printed is pure epsilon-DP; leave delta at 0 with calibration='paper'."
+            )
 
     def _release(self, table: Table, account: Account) -> None:
         if self.calibration == "paper":

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.errors import ParameterError
 from gnomon.model.mixture import Mixture
 from gnomon.privacy import printed
 from gnomon.privacy.guarantee import Adjacency, PureDP
@@ -38,10 +37,7 @@ def ron_gauss_as_printed(
     table: Table, account: Account, n_components: int | str, rng: np.random.Generator
 ) -> tuple[PublicMap, Mixture]:
     """Algorithms 3 (no target), 4 (number) and 5 (classes)."""
-    if not isinstance(account.guarantee, PureDP):
-        raise ParameterError(
-            "RON-Gauss as printed is pure epsilon-DP; leave delta at 0 with calibration='paper'."
-        )
+    assert isinstance(account.guarantee, PureDP)  # RonGauss._check refuses a delta before anything is charged
     p = dfm_dimension(table.m) if n_components == "auto" else int(n_components)
     mean_loss, covariance_loss = account.guarantee.split(MEAN, COVARIANCE)
     start = PublicMap.identity(table.m, radius=1.0, normalise=True)

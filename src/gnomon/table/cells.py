@@ -6,6 +6,7 @@ Alien cells are marked and not raised here, because `check` counts them and `enc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -61,7 +62,9 @@ def numbers(array: pa.Array) -> Cells:
     if is_type.is_integer(array.type):
         return Cells(array.fill_null(0).to_numpy() if array.null_count else array.to_numpy(), _nulls(array))
     if is_type.is_decimal(array.type):
-        return Cells(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+        # one by one, because Arrow's cast rounds by the scale that the longest decimal of the batch needs
+        values = [math.nan if cell is None else float(cell) for cell in array.to_pylist()]
+        return Cells(np.array(values, dtype=np.float64))
     if is_text(array.type):
         return _text_numbers(array)
     return _all_alien(array, np.float64)

@@ -30,6 +30,7 @@ class ColumnCheck:
     unknown: int = 0  # categories that the schema does not declare
     alien: int = 0  # text in a number column, a number in a date column, ...
     problem: str | None = None  # why a release would refuse the column
+    remark: str | None = None  # what a custodian should know, and a release must not depend on
 
     def __add__(self, other: ColumnCheck) -> ColumnCheck:
         return ColumnCheck(
@@ -49,6 +50,7 @@ class CheckReport:
     columns: tuple[ColumnCheck, ...]
     problems: tuple[str, ...]  # sentences: why a release would refuse the table
     undeclared: tuple[str, ...]  # columns of the table that the schema does not name; never read
+    remarks: tuple[str, ...] = ()  # sentences that do not keep a table from being released
 
     @property
     def ok(self) -> bool:
@@ -83,7 +85,9 @@ def check(source: Source, schema: Schema, progress: Progress | None = None) -> C
     reports = tuple(tally.report() for tally in tallies)
     problems += [report.problem for report in reports if report.problem]
     declared = {column.name for column in schema.columns}
-    return CheckReport(rows, reports, tuple(problems), tuple(n for n in source.names if n not in declared))
+    remarks = tuple(report.remark for report in reports if report.remark)
+    undeclared = tuple(n for n in source.names if n not in declared)
+    return CheckReport(rows, reports, tuple(problems), undeclared, remarks)
 
 
 class _Tally:
@@ -122,7 +126,13 @@ class _Tally:
         return int(np.count_nonzero(((values < limits[0]) | (values > limits[1])) & good))
 
     def report(self) -> ColumnCheck:
-        return replace(self.counts, problem=next(self._problems(), None))
+        return replace(self.counts, problem=next(self._problems(), None), remark=self._remark())
+
+    def _remark(self) -> str | None:
+        """Properties of the whole table: a refusal here would tell one record's label by whether there is a release."""
+        if self._codec.kind == "class" and len(self.seen) == 1:
+            return f"The target {self.column.name!r} has one class only in this table; there is little to learn from it."
+        return None
 
     def _problems(self) -> Iterator[str]:
         counts, name = self.counts, self.column.name
@@ -142,8 +152,6 @@ class _Tally:
                 f"The column {name!r} has {counts.missing} missing cells; repair them, or declare "
                 'missing = "fill" or "indicator".'
             )
-        if self._codec.kind == "class" and len(self.seen) == 1:
-            yield f"The target {name!r} has one class only in this table; there is nothing to learn from it."
 
 
 def _reader(column: Column) -> Codec:
