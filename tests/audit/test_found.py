@@ -63,7 +63,7 @@ def test_a_whole_number_beyond_float64_does_not_spoil_the_public_page(tmp_path) 
     assert (tmp_path / "out" / "report.html").exists()
 
 
-@pytest.mark.parametrize("harm", ["torn", "method", "encrypted", "huge"])
+@pytest.mark.parametrize("harm", ["torn", "method", "encrypted", "huge", "no array"])
 def test_a_hostile_map_is_refused_in_a_sentence(tmp_path, harm) -> None:
     """zlib, zipfile and numpy raised errors of their own."""
     path = tmp_path / "map.npz"
@@ -78,6 +78,10 @@ def test_a_hostile_map_is_refused_in_a_sentence(tmp_path, harm) -> None:
         held[entry + 10] = 99
     elif harm == "encrypted":
         held[entry + 8] |= 1
+    elif harm == "no array":
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("mean", b"these bytes are no array")
+        held = bytearray(path.read_bytes().replace(b"mean.npy", b"weem.npy"))
     else:
         with zipfile.ZipFile(path, "w") as archive:
             header = (

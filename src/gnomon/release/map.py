@@ -213,7 +213,9 @@ def load_map(path: Path) -> dict[str, npt.NDArray[Any]]:
             if sum(item.file_size for item in archive.infolist()) > LARGEST_FILE:
                 raise DataError(f"The map {path.name} is larger than {LARGEST_FILE} bytes and is not read.")
         with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            held = {name: archive[name] for name in archive.files}
+            # numpy hands out a member that is no array as its bytes
+            return {name: part for name, part in held.items() if isinstance(part, np.ndarray)}
     except DataError:
         raise
     except Exception as problem:  # bytes from anywhere: zip, deflate and numpy each have errors of their own
