@@ -11,15 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gnomon.errors import ParameterError
 from gnomon.model.refine import ROOM
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import moment_noise
 from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
 from gnomon.release.kept import KeptSource
 from gnomon.release.pca_look import Fit, affordable, look
+from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
+from gnomon.release.pca_source import SOURCES, check_public
 from gnomon.release.pca_stages import LAMBDA, classified, gaussian
 from gnomon.statistics.grid import GRID, Matrix
-from gnomon.table.schema import Schema
+from gnomon.table.schema import Column, Schema
 
 FIRST = 0.5  # stage one's share of what the look leaves, when there is a stage two
 FEWEST = 12  # stage two runs if it can bear this many dimensions (or all columns)
@@ -124,7 +127,49 @@ class PcaGauss(ModelRelease):
         self.random_state = random_state
         self.not_private = not_private
 
+    def _check(self, table: Table) -> None:
+        super()._check(table)
+        known = ("auto", *SOURCES)
+        if self.pca not in known:
+            raise ParameterError(
+                f"The 'pca' parameter of PcaGauss must be one of {', '.join(map(repr, known))}. Got {self.pca!r} instead."
+            )
+        if self.pca != "auto" and table.schema.estimated:
+            raise ParameterError(
+                f"The column {table.schema.estimated[0].name!r} has estimate = true, which pca={self.pca!r} does not pay for; "
+                "declare its bounds, or use pca='auto'."
+            )
+        if not 0 < self.pca_share < 1:
+            raise ParameterError(
+                f"The 'pca_share' parameter of PcaGauss must be between 0 and 1. Got {self.pca_share!r} instead."
+            )
+        if self.pca == "analyze-gauss" and self.delta == 0 and table.task != "clustering":
+            raise ParameterError("The PCA by Gaussian noise (pca='analyze-gauss') needs delta above 0.")
+        if self.calibration == "paper" and self.delta > 0 and self.pca != "analyze-gauss":
+            raise ParameterError(
+                "The paper prints Laplace noise, which is pure; set delta=0, or pca='analyze-gauss' for its Gaussian PCA."
+            )
+        if self.calibration == "paper" and self.pca in ("split", "matrix-laplace"):
+            raise ParameterError(
+                f"The paper prints no noise for pca={self.pca!r}; use calibration='sound', "
+                "or pca='laplace', 'analyze-gauss' or 'public'."
+            )
+        if self.pca == "split" and table.n < 4:
+            raise ParameterError("The PCA from a part of the rows (pca='split') needs at least 4 rows.")
+        if self.pca == "public" and table.task != "clustering":
+            check_public(self.public, table.schema, self._paper_dimension(table))
+
+    def _paper_dimension(self, table: Table) -> int:
+        return dimension(table.m) if self.n_components == "auto" else int(self.n_components)
+
     def _release(self, table: Table, account: Account) -> None:
+        if self.calibration == "paper" or self.pca != "auto":
+            pca = "laplace" if self.pca == "auto" else self.pca
+            printed = self.calibration == "paper"
+            asked = Wanted(pca, self.public, self.pca_share, self._paper_dimension(table), printed)
+            self.map_, self.model_ = paper_algorithm(table, account, asked)
+            self.outside_ = np.zeros(self.map_.n_features)
+            return
         wanted = None if self.n_components == "auto" else int(self.n_components)
         loss = account.spendable(table.m + table.n_classes)
         planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted)
@@ -146,6 +191,9 @@ class PcaGauss(ModelRelease):
 
     def sample_batches(self, n: int) -> Iterator[pa.Table]:
         """n synthetic rows as Arrow tables: the model's components, lifted, with the spread left outside them."""
+        if self.map_.components_only:
+            yield from self._component_batches(n)
+            return
         rng = np.random.default_rng(None if self.random_state is None else [1, _seed(self.random_state)])
         p, shares = self.map_.n_components, self._shares()
         rows = max(256, min(65_536, 2**23 // self.map_.n_features))
@@ -158,9 +206,32 @@ class PcaGauss(ModelRelease):
             cells = self.map_.lift(C[:, :p]) + self._spread(len(C), rng)
             yield self.encoder_.decode(cells, y, shares)
 
+    def _component_batches(self, n: int) -> Iterator[pa.Table]:
+        """Algorithm 1 publishes components, not columns: its projection is private."""
+        rng = np.random.default_rng(None if self.random_state is None else [1, _seed(self.random_state)])
+        for C, _ in self.model_.sample_batches(n, rng):
+            yield pa.table({f"c{j}": C[:, j] for j in range(C.shape[1])})
+
+    @property
+    def data_schema_(self) -> Schema:
+        if not self.map_.components_only:
+            return self.schema_
+        columns = (Column(name=f"c{j}", kind="number", low=-1, high=1) for j in range(self.map_.n_components))
+        return Schema(name=self.schema_.name, columns=tuple(columns))
+
+    def transform(self, X: Any) -> Any:
+        """Real rows into the released space; Algorithm 1 has none, since its projection is private."""
+        if self.map_.components_only:
+            raise ParameterError(
+                "Algorithm 1 keeps its projection private, so real rows cannot be transformed; use pca='auto'."
+            )
+        return super().transform(X)
+
     def _spread(self, n: int, rng: np.random.Generator) -> Matrix:
         """Noise outside the subspace, so that released columns vary as much as the real ones do."""
         W, weight = self.projection_, self.map_.weight
+        if not self.outside_.any():
+            return np.zeros((1, len(weight)))
         E = rng.standard_normal((n, len(weight))) * self.outside_
         E -= (E @ W) @ W.T
         spread: Matrix = E / weight
