@@ -30,7 +30,7 @@ def test_charges_add_up_and_are_refused_beyond_the_cap(ledger: Ledger) -> None:
     ledger.cap(WARD, 1.0, 1e-5)
     assert ledger.charge(WARD, PureDP(0.25), method="ron-gauss").epsilon_left == 0.75
     balance = ledger.charge(WARD, ApproxDP(0.5, 1e-6), method="pca-gauss", note="for the journal")
-    assert balance == ledger.show(WARD) == Balance("ward.parquet", "aa11", 1.0, 1e-5, 0.75, 1e-6, 2)
+    assert balance == ledger.show(WARD) == Balance("ward.parquet", "aa11", Unit.ROW, 1.0, 1e-5, 0.75, 1e-6, 2)
     assert ledger.remaining(WARD) == (0.25, 9e-6)
     with pytest.raises(BudgetError) as caught:
         ledger.charge(WARD, PureDP(0.5), method="ron-gauss")
@@ -88,7 +88,7 @@ def test_datasets_are_told_apart_by_content_not_by_name(ledger: Ledger) -> None:
 
 def test_history_keeps_caps_and_charges_in_order(ledger: Ledger) -> None:
     assert ledger.history(WARD) == []
-    ledger.cap(WARD, 1.0)
+    ledger.cap(WARD, 1.0, unit=Unit.ATTRIBUTE)
     ledger.charge(WARD, PureDP(0.5, Unit.ATTRIBUTE), method="dppro", note="first")
     ledger.cap(OTHER, 9.0)
     entries = ledger.history(WARD)
@@ -328,3 +328,18 @@ def test_the_ledger_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     assert default_path() == tmp_path / "local" / "gnomon" / "ledger.sqlite"
+
+
+def test_attributes_and_rows_have_accounts_of_their_own(ledger: Ledger) -> None:
+    """An epsilon for one attribute says little of a whole row: a cap on rows must not be spent, or passed, by it."""
+    attribute = PureDP(0.5, unit=Unit.ATTRIBUTE)
+    ledger.charge(WARD, attribute, method="dppro")
+    ledger.cap(WARD, 1.0)
+    with pytest.raises(BudgetError, match="capped for whole rows"):
+        ledger.charge(WARD, attribute, method="dppro")
+    ledger.cap(WARD, 1.0, unit=Unit.ATTRIBUTE)
+    assert ledger.charge(WARD, attribute, method="dppro").epsilon_spent == 1.0
+    with pytest.raises(BudgetError, match="remaining 0"):
+        ledger.charge(WARD, attribute, method="dppro")
+    assert ledger.show(WARD).epsilon_spent == 0.0
+    assert ledger.charge(WARD, PureDP(1.0), method="ron-gauss").epsilon_left == 0.0

@@ -75,6 +75,14 @@ def test_an_existing_place_is_refused(tmp_path: Path) -> None:
         folder.check_place(tmp_path / "no" / "out")
 
 
+def test_a_file_that_the_certificate_does_not_name_is_refused(tmp_path: Path) -> None:
+    write_release(release(), tmp_path / "out")
+    schema = tmp_path / "out" / "schema.toml"
+    schema.write_text(schema.read_text().replace("high = 9", "high = 8"))
+    with pytest.raises(DataError, match="not the one that its certificate names"):
+        open_release(tmp_path / "out")
+
+
 @pytest.mark.parametrize("name", ["certificate.yaml", "schema.toml", "map.npz"])
 def test_a_folder_with_a_missing_or_broken_part_is_refused(tmp_path: Path, name: str) -> None:
     write_release(release(), tmp_path / "out")

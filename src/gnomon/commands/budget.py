@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.options import Data, LedgerFile
+from gnomon.commands.options import Data, LedgerFile, ProtectedUnit, one_of
 from gnomon.commands.terminal import console, printable, say
 
 if TYPE_CHECKING:
@@ -30,8 +30,13 @@ def show(data: Data, ledger: LedgerFile = None) -> None:
 
     [bold]Example[/]: gnomon budget show ward.parquet
     """
+    from gnomon.privacy.guarantee import Unit
+
     book, dataset = _open(data, ledger)
     say(left(book.show(dataset)))
+    attributes = book.show(dataset, Unit.ATTRIBUTE)
+    if attributes.charges or attributes.epsilon_cap is not None:
+        say(left(attributes))
 
 
 @app.command()
@@ -47,14 +52,21 @@ def cap(
         float,
         typer.Option("--delta", "-d", metavar="D", help="The delta that all releases together may spend."),
     ] = 0.0,
+    unit: ProtectedUnit = "row",
     ledger: LedgerFile = None,
 ) -> None:
     """Set how much all releases of a table together may spend; a later cap replaces an earlier one.
 
+    Releases that protect one attribute at a time (--unit attribute) have an account of their own, because an epsilon for
+    one attribute says little of a whole row.
+
     [bold]Example[/]: gnomon budget cap ward.parquet --epsilon 2 --delta 1e-5
     """
+    from gnomon.privacy import guarantee
+
+    one_of("--unit", unit, ("row", "attribute"))
     book, dataset = _open(data, ledger)
-    say(left(book.cap(dataset, epsilon, delta)))
+    say(left(book.cap(dataset, epsilon, delta, guarantee.Unit(unit))))
 
 
 @app.command()
@@ -84,6 +96,8 @@ def left(balance: Balance) -> str:
     """One line: spent, cap, left."""
     spent = _pair(balance.epsilon_spent, balance.delta_spent)
     releases = f"{balance.charges} release{'' if balance.charges == 1 else 's'}"
+    if balance.unit.value == "attribute":
+        releases += " for single attributes"
     if balance.epsilon_left is None or balance.delta_left is None or balance.epsilon_cap is None:
         return (
             f"Budget of {balance.label}: {spent} spent in {releases}; no cap is set "

@@ -109,6 +109,8 @@ class Certificate(_Part):
         """A file from elsewhere must not claim to hold what its own fields deny."""
         if self.holds and not (self.noise.private and math.isfinite(self.privacy.epsilon)):
             raise ValueError("it cannot hold without private noise and a finite epsilon")
+        if self.holds and self.delivered is not None and self.delivered > self.privacy.epsilon:
+            raise ValueError("it cannot hold and deliver more than the declared epsilon")
         return self
 
     @property
@@ -327,9 +329,9 @@ def _statement(
     }[guarantee.unit]
     replaced = guarantee.adjacency is Adjacency.REPLACE_ONE
     change = "is as it is or is replaced by any other" if replaced else "is in the table or not"
-    numbers = f"epsilon = {guarantee.epsilon:g}"
+    numbers = f"epsilon = {guarantee.epsilon:.12g}"
     if isinstance(guarantee, ApproxDP):
-        numbers += f" and delta = {guarantee.delta:g}"
+        numbers += f" and delta = {guarantee.delta:.12g}"
     if not holds:
         really = "an epsilon that it cannot name"
         if delivered is not None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gnomon.errors import BudgetError, GnomonError
-from gnomon.privacy.guarantee import Guarantee, declared
+from gnomon.privacy.guarantee import Guarantee, Unit, declared
 
 T = TypeVar("T")
 
@@ -67,10 +67,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Balance:
-    """What a dataset may spend, has spent, and has left; None where no cap was set."""
+    """What a dataset may spend, has spent, and has left of one unit of privacy; None where no cap was set."""
 
     label: str
     fingerprint: str
+    unit: Unit
     epsilon_cap: float | None
     delta_cap: float | None
     epsilon_spent: float
@@ -120,27 +121,31 @@ class Ledger:
         self.path = default_path() if path is None else Path(path)
         self.wait = wait
 
-    def cap(self, dataset: Dataset, epsilon: float, delta: float = 0.0) -> Balance:
+    def cap(self, dataset: Dataset, epsilon: float, delta: float = 0.0, unit: Unit = Unit.ROW) -> Balance:
         """Set what the dataset may spend from now on; a later cap replaces an earlier one, and both stay on
         record.
+
+        Rows and attributes have accounts of their own, because an epsilon for one attribute says nothing of a whole row.
         """
-        asked = declared(epsilon, delta)
+        asked = declared(epsilon, delta, unit=unit)
         with self._writing() as connection:
             _append(connection, dataset, "cap", asked)
-            return _balance(connection, dataset)
+            return _balance(connection, dataset, unit)
 
     def charge(self, dataset: Dataset, guarantee: Guarantee, *, method: str, note: str = "") -> Balance:
         """Record that the guarantee is spent, or refuse with BudgetError and record nothing."""
         with self._writing() as connection:
-            _refuse_overspending(_balance(connection, dataset), guarantee)
+            _refuse_overspending(_balance(connection, dataset, guarantee.unit), guarantee)
+            if guarantee.unit is not Unit.ROW:
+                _refuse_past_a_cap_on_rows(connection, dataset, guarantee)
             _append(connection, dataset, "charge", guarantee, method, note)
-            return _balance(connection, dataset)
+            return _balance(connection, dataset, guarantee.unit)
 
-    def show(self, dataset: Dataset) -> Balance:
-        """Cap, spent and left of one dataset."""
+    def show(self, dataset: Dataset, unit: Unit = Unit.ROW) -> Balance:
+        """Cap, spent and left of one dataset, for whole rows or for single attributes."""
         return self._reading(
-            lambda connection: _balance(connection, dataset),
-            Balance(dataset.label, dataset.fingerprint, None, None, 0.0, 0.0, 0),
+            lambda connection: _balance(connection, dataset, unit),
+            Balance(dataset.label, dataset.fingerprint, unit, None, None, 0.0, 0.0, 0),
         )
 
     def remaining(self, dataset: Dataset) -> tuple[float, float] | None:
@@ -283,14 +288,17 @@ def _sum_up(values: list[float]) -> float:
     return math.inf if math.inf in values else float(sum(map(_decimal, values), Fraction(0)))
 
 
-def _balance(connection: sqlite3.Connection, dataset: Dataset) -> Balance:
-    amounts = "SELECT epsilon, delta FROM entries WHERE fingerprint = ? AND kind = ? ORDER BY id DESC"
-    spent = connection.execute(amounts, (dataset.fingerprint, "charge")).fetchall()
-    cap = connection.execute(amounts, (dataset.fingerprint, "cap")).fetchone()
+def _balance(connection: sqlite3.Connection, dataset: Dataset, unit: Unit = Unit.ROW) -> Balance:
+    amounts = (
+        "SELECT epsilon, delta FROM entries WHERE fingerprint = ? AND kind = ? AND unit = ? ORDER BY id DESC"
+    )
+    spent = connection.execute(amounts, (dataset.fingerprint, "charge", unit.value)).fetchall()
+    cap = connection.execute(amounts, (dataset.fingerprint, "cap", unit.value)).fetchone()
     epsilon_cap, delta_cap = cap or (None, None)
     return Balance(
         dataset.label,
         dataset.fingerprint,
+        unit,
         epsilon_cap,
         delta_cap,
         _sum_up([epsilon for epsilon, _ in spent]),
@@ -313,6 +321,18 @@ def _refuse_overspending(balance: Balance, asked: Guarantee) -> None:
                 requested=requested,
                 remaining=left,
             )
+
+
+def _refuse_past_a_cap_on_rows(connection: sqlite3.Connection, dataset: Dataset, asked: Guarantee) -> None:
+    """A cap on whole rows is a promise about persons, which a release for single attributes would not keep."""
+    capped = _balance(connection, dataset).epsilon_cap is not None
+    if capped and _balance(connection, dataset, asked.unit).epsilon_cap is None:
+        raise BudgetError(
+            f"The budget of {dataset.label} is capped for whole rows, and this release protects one attribute at a "
+            "time; allow it with 'gnomon budget cap --unit attribute', or release by rows.",
+            requested=asked.epsilon,
+            remaining=0.0,
+        )
 
 
 def _history(connection: sqlite3.Connection, dataset: Dataset) -> list[Entry]:

@@ -121,6 +121,11 @@ class DpPro(ProjectedRows):
             raise ParameterError(
                 "DPPro as printed is for unit='attribute' and a Gaussian projection; set both, or calibration='sound'."
             )
+        if self.calibration == "paper" and (self.typical_distance == "estimate" or math.isinf(self.epsilon)):
+            raise ParameterError(
+                "DPPro as printed has no price for an estimated typical distance and no noise for an infinite epsilon; "
+                "declare both, or use calibration='sound'."
+            )
 
     def _plan(self, table: Table, account: Account) -> tuple[int, Spendable]:
         loss = spendable(account.guarantee) if account.left is None else account.left
@@ -151,7 +156,7 @@ class DpPro(ProjectedRows):
         width = 2.0 if widest_attribute(attributes_of(table.encoder)) >= 2 else 1.0
         sigma = paper_dppro_sigma(self.epsilon, self.delta) * width * grid
         mu = float(sensitivity.value) / sigma
-        account.delivered = epsilon_of(mu, self.delta) if math.isfinite(self.epsilon) else None
+        account.delivered = epsilon_of(mu, self.delta)
         account.caveats += printed_conditions(R.shape, self.epsilon, self.delta)
         account.caveats.append(
             f"Lemma 4's noise with the projection that was drawn and is published delivers epsilon "

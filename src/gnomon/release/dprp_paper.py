@@ -88,7 +88,7 @@ class _UnitRows:
     """Rows (features, label) scaled to unit length, on an integer grid."""
 
     def __init__(self, table: Table) -> None:
-        self.table = table
+        self.m = table.m  # and not the table: a fitted method must not hold its rows
         self.labels = {"clustering": 0, "regression": 1, "classification": table.n_classes}[table.task]
         self.width = table.m + self.labels
         self.typical = math.sqrt(even_spread(table.encoder) / 2 + (self.labels > 0))
@@ -96,11 +96,11 @@ class _UnitRows:
     def unit(self, rows: Rows) -> Matrix:
         """Integers of length at most GRID: the whole row, its label included, divided by its length."""
         X = np.empty((len(rows.X), self.width))
-        X[:, : self.table.m] = rows.X
+        X[:, : self.m] = rows.X
         if self.labels == 1:
             X[:, -1] = rows.numbers
         elif self.labels:
-            X[:, self.table.m :] = np.eye(self.labels)[rows.codes]
+            X[:, self.m :] = np.eye(self.labels)[rows.codes]
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
         return into_ball(np.rint(X / np.maximum(lengths, 1e-12) * FINE_ROW), FINE_ROW)
 

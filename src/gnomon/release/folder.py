@@ -151,6 +151,12 @@ def open_release(path: Path) -> Opened:
     certificate = Certificate.from_yaml(
         (path / "certificate.yaml").read_text(encoding="utf-8", errors="replace")
     )
+    for name in ("schema.toml", "map.npz"):
+        if certificate.files.get(name, _sha256(path / name)) != _sha256(path / name):
+            raise DataError(
+                f"The file {name} in {str(path)!r} is not the one that its certificate names; "
+                "ask the publisher for a whole copy."
+            )
     schema = Schema.load(path / "schema.toml")
     return Opened(path, certificate, schema, PublicMap.of_arrays(load_map(path / "map.npz")))
 
