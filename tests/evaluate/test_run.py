@@ -138,6 +138,8 @@ def test_refusals(ward, tmp_path) -> None:  # type: ignore[no-untyped-def]
         gn.evaluate(gn.RonGauss(1.0), train, test)
     with pytest.raises(ParameterError, match="'train' parameter of Limits"):
         Limits(train=3)
+    with pytest.raises(ParameterError, match="one by one"):
+        gn.evaluate([ward / "model", ward / "rows"], train, test, trials=1, task="clustering", limits=QUICK)
     with pytest.raises(DataError, match="lacks the column 'age'"):
         gn.evaluate(ward / "model", pa.table({"x": [1.0, 2.0]}), test)
     (tmp_path / "half").mkdir()

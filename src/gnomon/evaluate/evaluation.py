@@ -63,7 +63,11 @@ class Evaluation:
         if self.releases > 1:
             found.append(
                 f"Intervals are 95% confidence intervals of the mean over {self.releases} independent releases, their "
-                f"noise included; each was resampled {self.trials} times."
+                + (
+                    "noise included."
+                    if self.trials == 1
+                    else f"noise included; each was resampled {self.trials} times."
+                )
             )
         elif self.trials > 1:
             found.append(

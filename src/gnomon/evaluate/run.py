@@ -18,6 +18,7 @@ from gnomon.evaluate.measure import gathered
 from gnomon.evaluate.membership import attack_release
 from gnomon.evaluate.script import Analysis, analysed, load_script
 from gnomon.evaluate.sides import Side, Sides, load, sample
+from gnomon.privacy.certificate import Certificate
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
@@ -59,9 +60,11 @@ def evaluate(
     limits = limits or Limits()
     analysis = None if script is None else load_script(script)
     rng = np.random.default_rng(random_state)
-    utility, likeness, closeness, scripted = [], [], [], []
+    utility, likeness, closeness, scripted, certificates = [], [], [], [], []
     for number, one in enumerate(releases):
         sides = load(one, real, test, limits, rng)
+        certificates.append(sides.published.certificate)
+        _same_kind(certificates)
         sides = sides.without_target() if task == "clustering" else sides
         runs = []
         for trial in range(trials):
@@ -101,6 +104,16 @@ def _check(releases: int, task: str | None, trials: int) -> None:
     if isinstance(trials, bool) or not isinstance(trials, int) or not 1 <= trials <= 1000:
         raise ParameterError(
             f"The 'trials' parameter of evaluate must be an integer from 1 to 1000. Got {trials!r} instead."
+        )
+
+
+def _same_kind(certificates: list[Certificate]) -> None:
+    """Releases are trials of one another only if method and guarantee agree."""
+    first, last = certificates[0], certificates[-1]
+    if (first.method, first.calibration, first.privacy) != (last.method, last.calibration, last.privacy):
+        raise ParameterError(
+            "Several releases are evaluated together as trials of one method at one guarantee. Got "
+            f"{first.method!r} and {last.method!r}, or two guarantees, instead: evaluate them one by one."
         )
 
 
