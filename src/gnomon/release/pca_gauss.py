@@ -136,7 +136,7 @@ class PcaGauss(ModelRelease):
             )
         if self.pca != "auto" and table.schema.estimated:
             raise ParameterError(
-                f"The column {table.schema.estimated[0].name!r} has estimate = true, which pca={self.pca!r} does not pay for; "
+                f"The column {table.schema.estimated[0].name!r} has estimate = true, which pca={self.pca!r} cannot pay; "
                 "declare its bounds, or use pca='auto'."
             )
         if not 0 < self.pca_share < 1:
