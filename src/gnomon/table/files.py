@@ -91,7 +91,8 @@ class ParquetSource(_FileSource):
 
     def _read(self, columns: list[str], rows: int, raw: bool) -> Iterator[pa.RecordBatch]:
         for part in self.parts:
-            with pq.ParquetFile(part) as file:
+            # without a pre-buffer, which would hold every row group of the file and grow with its rows
+            with pq.ParquetFile(part, pre_buffer=False) as file:
                 yield from file.iter_batches(batch_size=rows, columns=columns)
 
 
