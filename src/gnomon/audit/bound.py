@@ -110,7 +110,18 @@ def best_region(first: Scores, second: Scores, measure: Measure, error: float = 
 
 
 def _thresholds(ordered: Scores) -> Scores:
-    """Quantiles, finer toward both ends, where a small region may have a large ratio."""
+    """Between quantiles, finer toward both ends, where a small region may have a large ratio; and in the widest gap.
+
+    Halfway between two scores, so that two clusters which do not touch are not cut at the edge of one of them.
+    """
+    distinct = np.unique(ordered)
+    if len(distinct) == 1:
+        return distinct
     rank = np.linspace(-1.0, 1.0, CANDIDATES)
     share = (1 + np.sign(rank) * (1 - (1 - np.abs(rank)) ** 2)) / 2
-    return np.unique(ordered[np.rint(share * (len(ordered) - 1)).astype(np.int64)])
+    quantiles = ordered[np.rint(share * (len(ordered) - 1)).astype(np.int64)]
+    gaps = np.diff(distinct)
+    places = np.minimum(np.searchsorted(distinct, quantiles), len(gaps) - 1)
+    chosen = np.unique(np.append(places, np.argmax(gaps)))
+    found: Scores = distinct[chosen] + gaps[chosen] / 2
+    return found

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from mpmath import MPContext
@@ -57,6 +58,7 @@ def sketch_epsilon(tau: Fraction, rows: int, delta: float) -> float:
     return max(0.0, math.nextafter(float(found[best]), math.inf))
 
 
+@lru_cache(maxsize=64)
 def sketch_lift(epsilon: float, delta: float, rows: int, ball: int) -> int:
     """The smallest w^2 found for which a sketch of rows with ||x||^2 <= ball is (epsilon, delta)-DP, as an integer."""
     if math.isinf(epsilon):
