@@ -46,7 +46,7 @@ def evaluation_page(found: Evaluation) -> str:
             (model, [row(metric, sides, within) for metric, sides in metrics.items()])
             for model, metrics in found.utility.items()
         ],
-        fidelity=[row(metric, sides) for metric, sides in found.fidelity.items()],
+        fidelity=[row(metric, sides, (0.0, math.inf)) for metric, sides in found.fidelity.items()],
         meanings=fidelity.METRICS,
         script=[row(metric, sides) for metric, sides in found.script.items()],
         closest=[(name, number(measure.mean)) for name, measure in found.closest.items()],
