@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.engine.local import map_batches, workers
+from gnomon.engine.memory import share_heaps
 from gnomon.errors import ParameterError
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import Event, NoiseLaw, Released, release_vector, vector_noise
@@ -65,6 +66,7 @@ def release_rows(
     A replaced record changes one row of f and no other, because f works row by row; its change is at most
     `sensitivity`, so the noise of one row covers the whole release. `bound` is on the values of f, without noise.
     """
+    share_heaps()
     _, scale, law = vector_noise(sensitivity, loss)
     spool = Spool(width, bound + TAIL * scale)
 
