@@ -123,7 +123,8 @@ def main(argv: list[str] | None = None) -> int:
                 lines.append(
                     f"| {folder} | {epsilon:g} | **{acc:.3f}** ± {d_acc:.3f} | {printed[0]:.2f} "
                     f"| **{ap:.3f}** ± {d_ap:.3f} | {printed[1]:.2f} "
-                    f"| {majority:.3f}{' (below)' if below else ''} | {base['real'][:, 0].mean():.3f} | {base['real'][:, 1].mean():.3f} |"
+                    f"| {majority:.3f}{' (below)' if below else ''} "
+                    f"| {base['real'][:, 0].mean():.3f} | {base['real'][:, 1].mean():.3f} |"
                 )
                 print(lines[-1], flush=True)
     summary = [
