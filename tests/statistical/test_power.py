@@ -31,7 +31,7 @@ LOOSE = ApproxDP(4.0, 1e-5)
         (lambda: sum_attack(LOOSE, 3, discrete=True), 6000, 0.5),
         (lambda: moment_attack(40, LOOSE, mechanism="goe"), 30_000, 0.8),
         (lambda: moment_attack(3, LOOSE, mechanism="goe", moved_label=True), 1500, 0.2),
-        (lambda: moment_attack(8, LOOSE, mechanism="discrete-gaussian"), 4000, 0.35),
+        (lambda: moment_attack(8, LOOSE, mechanism="discrete-gaussian"), 2000, 0.0),
         (lambda: moment_attack(1, PureDP(2.0), mechanism="upper-laplace"), 4000, 0.6),
         (lambda: moment_attack(2, PureDP(2.0), mechanism="upper-laplace"), 4000, 0.15),
         (lambda: moment_attack(2, PureDP(2.0), mechanism="upper-laplace", moved_label=True), 2000, 0.0),
