@@ -26,7 +26,11 @@ from gnomon.table.schema import Column, Schema
 
 FIRST = 0.5  # stage one's share of what the look leaves, when there is a stage two
 FEWEST = 12  # stage two runs if it can bear this many dimensions (or all columns)
-FITS = {"classification": Fit(0.5, 0.9), "clustering": Fit(0.5, 0.9), "regression": Fit(1.0, 0.5)}
+FITS = {
+    "classification": Fit(0.5, 0.9),
+    "clustering": Fit(0.5, 0.9),
+    "regression": Fit(1.0, 0.5, absolute=True),
+}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,15 +30,20 @@ HOLDS_FIRST = 0.95  # the part of the rows that the ball of the columns' step sh
 SQUARE = (
     0.5  # the weight of x^2 beside x: |x| <= 1, so a row of length r becomes one of at most r sqrt(1 + 1/4)
 )
+NORMAL = math.sqrt(math.pi / 2)  # a normal variable's standard deviation over its mean absolute value
 STRETCH = math.sqrt(1 + SQUARE**2)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How far the look goes for a task: `power` 0 keeps the columns' spreads, 1 makes them equal; `holds` rows."""
+    """How a task wants its rows: `power` 0 keeps the columns' spreads, 1 makes them equal; `holds` part of the rows.
+
+    `absolute` measures spread by |x| and not x^2: it finds spreads far below the declared width, and minds tails less.
+    """
 
     power: float
     holds: float
+    absolute: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,8 @@ def look(table: Table, account: Account, losses: dict[str, Spendable], fit: Fit)
         radius = _quantile(table, account, losses["length"], cells, place, grid, HOLDS_FIRST)
         place = Place(place.centre, place.weight, radius)
     if "columns" in losses:
-        place = _columns(table, account, losses["columns"], cells, place, fit.power)
+        fit = replace(fit, absolute=fit.absolute and "centre" in losses)  # its noise is for large tables
+        place = _columns(table, account, losses["columns"], cells, place, fit)
     if "radius" in losses:
         expected = place.radius
         radius = _quantile(
@@ -110,24 +116,28 @@ def _columns(
     loss: Spendable,
     cells: Callable[[Rows], Matrix],
     place: Place,
-    power: float,
+    fit: Fit,
 ) -> Place:
-    """Centre and spread of every column from the noisy sums of (x, x^2 / 4), and the length to be expected."""
+    """Centre and spread of every column from the noisy sums of (x, x^2 / 4) or (x, |x|), and the length to be expected."""
     m, n = len(place.centre), table.n
 
     def pair(rows: Rows) -> Matrix:
         X = place.of(cells(rows))  # in [-2, 2]: cells and centre lie in [-1, 1]
-        return np.hstack([X, SQUARE * X * X])
+        return np.hstack([X, np.abs(X) if fit.absolute else SQUARE * X * X])
 
+    stretch = math.sqrt(2) if fit.absolute else STRETCH
     total, noise = _sum(
-        table, account, loss, pair, 2 * m, place.radius * STRETCH, "centre and spread of every column"
+        table, account, loss, pair, 2 * m, place.radius * stretch, "centre and spread of every column"
     )
-    shift, square = total[:m] / n, total[m:] / (SQUARE * n)
-    doubt = noise / (SQUARE * n)
-    variance = np.maximum(square - shift**2 + (noise / n) ** 2, max(doubt, 1e-12))
-    scale = (variance / variance.mean()) ** (power / 2)
-    expected = math.sqrt(float(np.sum((variance / scale**2)[: table.m])))
-    return Place(place.centre + shift, 1 / scale, 1.1 * expected, np.sqrt(variance))
+    shift = total[:m] / n
+    if fit.absolute:
+        spread = NORMAL * np.maximum(total[m:] / n, max(noise / n, 1e-6))
+    else:
+        square = total[m:] / (SQUARE * n) - shift**2 + (noise / n) ** 2
+        spread = np.sqrt(np.maximum(square, max(noise / (SQUARE * n), 1e-12)))
+    scale = (spread / math.sqrt(float(np.mean(spread**2)))) ** fit.power
+    expected = math.sqrt(float(np.sum(((spread / scale) ** 2)[: table.m])))
+    return Place(place.centre + shift, 1 / scale, 1.1 * expected, spread)
 
 
 def _norm(loss: Spendable) -> Norm:
