@@ -55,6 +55,16 @@ def scores(X: Array, y: Array, test: Array, truth: Array, classes: int, seed: in
     return float(np.mean(chance.argmax(axis=1) == truth)), float(sum(share * ap for share, ap in shares))
 
 
+def chance_precision(truth: Array, seed: int) -> float:
+    """The weighted average precision of random scores; on a small test it lies well above the classes' shares."""
+    guesses = np.random.default_rng([9, seed]).random((100, len(truth)))
+    found = [
+        np.mean(truth == c) * np.mean([average_precision_score(truth == c, guess) for guess in guesses])
+        for c in np.unique(truth)
+    ]
+    return float(np.sum(found))
+
+
 def one_run(folder: str, data: str, epsilon: float, run: int, share: float) -> dict[str, tuple[float, float]]:
     """Release, real and majority scores of one split; the split is the same for every epsilon."""
     table = pq.read_table(Path(data) / folder / "data.parquet")
@@ -72,6 +82,7 @@ def one_run(folder: str, data: str, epsilon: float, run: int, share: float) -> d
             return {
                 "real": scores(rows.X, rows.codes, test.X, test.codes, classes, run),
                 "majority": (float(np.mean(test.codes == largest)), float(np.sum(np.square(share_of)))),
+                "chance": (0.0, chance_precision(test.codes, run)),
             }
         method = gn.Dprp(epsilon, DELTA, schema=schema, row_share=share).fit(train)
         released = encoder.encode(pa.concat_tables(method.sample_batches()))
@@ -108,7 +119,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"The folder {options.data!r} lacks {missing[0]}/data.parquet.", file=sys.stderr)
         return 2
     started = time.time()
-    lines, wins = [], {e: [0, 0] for e in options.epsilons}
+    lines, wins = [], {e: [0, 0, 0] for e in options.epsilons}
     with ProcessPoolExecutor(options.jobs) as pool:
         for folder in options.tables:
             base = measure(pool, folder, options.data, 0, options.runs, options.row_share)
@@ -119,17 +130,20 @@ def main(argv: list[str] | None = None) -> int:
                 printed = PRINTED[folder][EPSILONS.index(int(epsilon))]
                 wins[epsilon][0] += acc > printed[0]
                 wins[epsilon][1] += ap > printed[1]
+                wins[epsilon][2] += acc > printed[0] and ap > printed[1]
                 below = acc + d_acc < majority
                 lines.append(
                     f"| {folder} | {epsilon:g} | **{acc:.3f}** ± {d_acc:.3f} | {printed[0]:.2f} "
                     f"| **{ap:.3f}** ± {d_ap:.3f} | {printed[1]:.2f} "
                     f"| {majority:.3f}{' (below)' if below else ''} "
-                    f"| {base['real'][:, 0].mean():.3f} | {base['real'][:, 1].mean():.3f} |"
+                    f"| {base['real'][:, 0].mean():.3f} | {base['real'][:, 1].mean():.3f} "
+                    f"| {base['chance'][:, 1].mean():.3f} |"
                 )
                 print(lines[-1], flush=True)
     summary = [
-        f"- epsilon {e:g}: of {len(options.tables)} tables, {a} above the printed accuracy and {b} above the printed AUPRC."
-        for e, (a, b) in wins.items()
+        f"- epsilon {e:g}: of {len(options.tables)} tables, {a} above the printed accuracy, "
+        f"{b} above the printed AUPRC, {c} above both."
+        for e, (a, b, c) in wins.items()
     ]
     print("\n".join(summary))
     if options.out is not None:
@@ -138,7 +152,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def page(options: argparse.Namespace, lines: list[str], summary: list[str], seconds: float) -> str:
-    head = "| table | epsilon | accuracy | printed | AUPRC | printed | majority | real acc. | real AUPRC |"
+    head = "| table | epsilon | accuracy | printed | AUPRC | printed | majority | real acc. | real AUPRC | chance AUPRC |"
     command = f"python benchmarks/utility_dprp.py --data DIR --runs {options.runs} --row-share {options.row_share:g}"
     return "\n".join(
         [
@@ -152,7 +166,7 @@ def page(options: argparse.Namespace, lines: list[str], summary: list[str], seco
             "*majority* predicts the largest class; *real* trains the same forest on the real rows.",
             "",
             head,
-            "|---" * 9 + "|",
+            "|---" * 10 + "|",
             *lines,
             "",
             *summary,
@@ -162,12 +176,25 @@ def page(options: argparse.Namespace, lines: list[str], summary: list[str], seco
     )
 
 
-NOTES = """AUPRC is not defined in the paper; the average precision of each class weighted by its frequency is the reading
-under which its figures for rare and for many classes are possible. "(below)" marks an accuracy below the majority class by
-more than its interval.
+NOTES = """## How far to trust this table
 
-Where the same forest trained on the *real* rows does not reach the printed figure, no release can be expected to: compare
-the columns *printed* and *real* for Indian Liver, HCC and Cervical (accuracy) and for Caesarian (AUPRC).
+- **The aim, above the printed row on five of seven tables at every epsilon and never below the majority class, is not
+  met**: both figures together are above the printed ones on three tables (Coimbra, Wisconsin, Dermatology). Rows
+  marked "(below)" have an accuracy below the majority class by more than their interval.
+- **The constants were chosen on these tables and these splits** (radius, label weight, share of the rows, and how
+  labels are told: about twenty settings on simulated noise, then four on this benchmark, two of them run in full).
+  Nothing private depends on them, but the figures are optimistic for a new table; differences of the size of an
+  interval mean nothing.
+- **The schemas were written after a look at these public tables' ranges and medians**, with clinical limits and
+  typical values in mind. A custodian who knows less about the columns should expect less, mostly on the small tables.
+- **AUPRC is not defined in the paper.** The average precision of each class weighted by its frequency is the reading
+  under which its figures for rare and for many classes are possible; it is our inference. *chance* is what random
+  scores reach: on test sets of 16 and 23 rows (Caesarian, Coimbra) it is near or above the printed figures, so being
+  above those says little.
+- Where the same forest trained on the *real* rows does not reach the printed figure, no release can be expected to:
+  compare *printed* with *real* for Indian Liver, HCC and Cervical (accuracy) and for Caesarian (AUPRC).
+- At epsilon 1, the noise of a class count on 64 or 93 rows is as large as half the difference of the classes, so the
+  larger class itself is mistaken in about one release of five (Caesarian, Coimbra).
 """
 
 if __name__ == "__main__":
