@@ -95,3 +95,12 @@ def test_bounds_cannot_be_paid_for() -> None:
     schema = Schema(name="t", columns=(Column(name="x0", kind="number", estimate=True),))
     with pytest.raises(ParameterError, match="declare low and high"):
         BlockiGauss(1.0, 1e-6, schema=schema).fit(np.zeros((10, 1)))
+
+
+def test_the_samplers_error_is_part_of_delta() -> None:
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    with pytest.raises(ParameterError, match="exact only"):
+        BlockiGauss(1.0, 1e-15, bounds=(-1, 1)).fit(X)
+    with pytest.raises(ParameterError, match="exact only"):
+        BlockiGauss(40.0, 1e-6, bounds=(-1, 1)).fit(X)
+    assert BlockiGauss(1.0, 1e-6, bounds=(-1, 1)).fit(X).certificate_.holds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from gnomon.errors import ParameterError
 from gnomon.model.repair import Sums, mixture_of
 from gnomon.privacy.guarantee import Adjacency, ApproxDP
 from gnomon.privacy.mechanism import Event
-from gnomon.privacy.noise.sketch import gaussian_sketch
+from gnomon.privacy.noise.sketch import TOTAL_VARIATION, gaussian_sketch
 from gnomon.privacy.sensitivity import Norm
 from gnomon.privacy.sensitivity import moments as moments_sensitivity
 from gnomon.release.base import Account, ModelRelease, Table, Task
@@ -109,12 +110,23 @@ class BlockiGauss(Compared, ModelRelease):
                 f"BlockiGauss cannot pay for the bounds of the column {table.schema.estimated[0].name!r} beside its "
                 "sketch; declare low and high in the schema."
             )
+        if math.isfinite(self.epsilon) and self._ideal_delta(table) < self.delta / 2:
+            raise ParameterError(
+                "The 'delta' parameter of BlockiGauss must be larger at this epsilon, because its sampler is exact only "
+                f"to 2^-50. Got {self.delta:g} instead."
+            )
         width = self._width(table)
         if width > 4096 or self._sketch_rows(table) * width > LARGEST or table.n > 2**27:
             raise ParameterError(
                 f"A sketch of {self._sketch_rows(table)} rows and {width} columns of {table.n} records is too large to be "
                 "drawn exactly; give a smaller sketch_rows or release fewer columns or records."
             )
+
+    def _ideal_delta(self, table: Table) -> float:
+        """What the ideal sketch may cost: a sampler within t of it, for each of two neighbours, adds (1 + e^epsilon) t."""
+        if not self.epsilon < 700:
+            return self.delta if math.isinf(self.epsilon) else 0.0
+        return self.delta - (1 + math.exp(self.epsilon)) * TOTAL_VARIATION * table.n_classes
 
     @staticmethod
     def _width(table: Table) -> int:
@@ -131,7 +143,7 @@ class BlockiGauss(Compared, ModelRelease):
         r, width = self._sketch_rows(table), self._width(table)
         T = ball(LAMBDA, BESIDE**2 if table.task == "regression" else 0)
         squared = max(
-            sketch_lift(self.epsilon, self.delta, r, T), GRID**2
+            sketch_lift(self.epsilon, self._ideal_delta(table), r, T), GRID**2
         )  # the sampler is proved from there on
         A = class_moments(table, self.map_)
         lifted = A.matrix.astype(object) + squared * np.eye(width, dtype=int).astype(object)
