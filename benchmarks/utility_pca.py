@@ -359,7 +359,11 @@ def _values(lines: list[dict[str, Any]], score: str, **wanted: Any) -> list[floa
     if score != "best":
         return [line[score] for line in chosen if score in line]
     names = [name for name in ("logistic", "SVM", "forest") if any(name in line for line in chosen)]
-    best = max(names, key=lambda name: float(np.mean([line[name] for line in chosen])), default="logistic")
+    best = max(
+        names,
+        key=lambda name: float(np.mean([line[name] for line in chosen if name in line])),
+        default="logistic",
+    )
     return [line[best] for line in chosen if best in line]
 
 
