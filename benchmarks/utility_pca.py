@@ -401,7 +401,8 @@ def _bounds(lines: list[dict[str, Any]]) -> list[str]:
             values = _values(
                 lines, score, table=table, method="pca-gauss", epsilon=4.0, widen=factor, wanted="auto"
             )
-            cells.append("{:.3f} +- {:.3f}".format(*interval(values)) if values else "-")
+            one = f"{values[0]:.3f} (one run)" if len(values) == 1 else None
+            cells.append(one or ("{:.3f} +- {:.3f}".format(*interval(values)) if values else "-"))
         text.append(f"| {table} | {score} | {' | '.join(cells)} |")
     return text
 
