@@ -2,7 +2,7 @@
 
 python benchmarks/utility_dprp.py --data DIR [--runs 50] [--jobs 2] [--out docs/results/dprp.md]
 
-Every run splits a table 80/20, releases the 80% (sound calibration, the declared schema in benchmarks/schemas), trains
+Every run splits a table 80/20, releases the 80% (sound calibration, the schemas that gnomon.reproduce declares), trains
 scikit-learn's default random forest on the release and tests it on the 20%. Missing cells are filled with the declared
 values. AUPRC is the average precision of every class, weighted by how frequent it is.
 """
@@ -25,12 +25,13 @@ from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
 import gnomon as gn
+from gnomon import reproduce
 from gnomon.table.encode import Encoder
 
 EPSILONS = (8, 6, 4, 2, 1)
 DELTA = 1e-4
 Array = npt.NDArray[Any]
-SCHEMAS = Path(__file__).parent / "schemas"
+SCHEMAS = Path(reproduce.__file__).parent / "schemas"
 PRINTED = {  # accuracy and AUPRC at epsilon 8, 6, 4, 2, 1, and without privacy
     "breast_cancer_coimbra": [(0.56, 0.63), (0.54, 0.62), (0.52, 0.59), (0.51, 0.59), (0.51, 0.56), (0.94, 0.69)],
     "breast_cancer_wisconsin_diagnostic": [
