@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from gnomon.commands import audit, budget, check, evaluate, init, plan, release, transform
+from gnomon.commands import audit, budget, check, evaluate, init, plan, release, reproduce, transform
 from gnomon.commands.options import prose
 from gnomon.commands.terminal import complain
 from gnomon.errors import GnomonError, GnomonWarning
@@ -38,7 +38,7 @@ app = typer.Typer(
         "[bold]gnomon release[/] spends it."
     ),
 )
-for module in (init, check, plan, release, transform, evaluate, audit):
+for module in (init, check, plan, release, transform, evaluate, audit, reproduce):
     app.command(module.NAME, help=prose(module.run.__doc__))(module.run)
 app.add_typer(budget.app, name="budget")
 

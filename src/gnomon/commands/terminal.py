@@ -38,10 +38,11 @@ def complain(line: str) -> None:
 
 
 class Watch:
-    """A progress callback: bars on a terminal, a line now and then elsewhere; expects `passes` passes."""
+    """A progress callback: bars on a terminal, a line now and then elsewhere; expects `passes` passes (0: not told)."""
 
-    def __init__(self, passes: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, passes: int, clock: Callable[[], float] = time.monotonic, unit: str = "rows") -> None:
         self.passes = passes
+        self.unit = unit
         self._clock = clock
         self._stages: dict[str, TaskID | None] = {}
         self._bars: Progress | None = None
@@ -49,7 +50,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         if sys.stderr.isatty():
-            self._bars = _bars()
+            self._bars = _bars(self.unit)
             self._bars.start()
         return self
 
@@ -68,10 +69,12 @@ class Watch:
         elif self._clock() - self._last >= PATIENCE:
             self._last = self._clock()
             of = "" if total is None else f" of {total:,}"
-            complain(f"{self.label(stage)}: {done:,}{of} rows")
+            complain(f"{self.label(stage)}: {done:,}{of} {self.unit}")
 
     def label(self, stage: str) -> str:
         """The stage, and how many passes over the rows are left after it."""
+        if self.passes == 0:
+            return stage
         number = list(self._stages).index(stage) + 1
         left = max(0, self.passes - number)
         return (
@@ -86,7 +89,7 @@ class Watch:
         bars.update(task, completed=done, total=total)
 
 
-def _bars() -> Progress:
+def _bars(unit: str) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -94,7 +97,7 @@ def _bars() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TextColumn("rows"),
+        TextColumn(unit),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

@@ -1,0 +1,67 @@
+"""Figures, with matplotlib from the `plot` extra: imported when one is drawn and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gnomon.errors import ParameterError
+from gnomon.evaluate.measure import Measure
+
+WIDTH, HEIGHT = 5.2, 3.8  # inches of one panel
+
+
+def figure(panels: int = 1, *, width: float = WIDTH, height: float = HEIGHT) -> tuple[Any, list[Any]]:
+    """An empty figure and its axes side by side."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ParameterError("Figures need matplotlib: pip install 'gnomon[plot]', then run again.") from None
+    drawn = Figure(figsize=(width * panels, height), layout="constrained")
+    return drawn, list(drawn.subplots(1, panels, squeeze=False)[0])
+
+
+def save(drawn: Any, folder: Path) -> None:
+    """figure.png and figure.svg, the same bytes for the same numbers."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "gnomon"}):
+        drawn.savefig(folder / "figure.png", dpi=110, metadata={"Software": None})
+        drawn.savefig(folder / "figure.svg", metadata={"Date": None})
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a figure: measured values at x, with their intervals as bars."""
+
+    label: str
+    points: Sequence[tuple[float, Measure | None]]
+    style: str = "o-"
+    colour: str | None = None
+
+
+def curves(axes: Any, drawn: Sequence[Curve], *, title: str, x: str, y: str, log: bool = False) -> None:
+    """Curves with error bars on one panel."""
+    for curve in drawn:
+        known = [(at, measure) for at, measure in curve.points if measure is not None]
+        if not known:
+            continue
+        ends = [measure.interval if len(measure.values) > 1 else None for _, measure in known]
+        axes.errorbar(
+            [at for at, _ in known],
+            [measure.mean for _, measure in known],
+            yerr=[0.0 if end is None else (end[1] - end[0]) / 2 for end in ends],
+            fmt=curve.style,
+            label=curve.label,
+            color=curve.colour,
+            markersize=3.5,
+            linewidth=1.2,
+            capsize=2,
+        )
+    axes.set(title=title, xlabel=x, ylabel=y)
+    if log:
+        axes.set_xscale("log")
+    axes.grid(alpha=0.25)
+    axes.legend(fontsize=7)

@@ -1,0 +1,210 @@
+"""A run of cells: what it writes, what it skips, what a kill costs, and what an error stops."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gnomon.errors import DataError, GnomonError, OutputError, ParameterError
+from gnomon.reproduce.experiment import Cell, Experiment, Numbers
+from gnomon.reproduce.run import reproduce
+
+
+def toy(cells: list[Cell], **more: object) -> Experiment:
+    settings: dict[str, object] = {"trials": 7, "files": ()}
+    settings.update(more)
+    return Experiment(
+        name="toy-table1",
+        paper="A paper",
+        title="toys",
+        says="toys are best.",
+        cells=lambda data: cells,
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+def cell(row: str, calibration: str, run: Callable[[int], Numbers], **more: object) -> Cell:
+    settings: dict[str, object] = {"column": "score", "printed": None, "data": "generated"}
+    settings.update(more)
+    return Cell(row=row, calibration=calibration, run=run, **settings)  # type: ignore[arg-type]
+
+
+def table(folder: Path) -> dict[str, dict[str, str]]:
+    with (folder / "table.csv").open() as file:
+        return {"/".join([r["row"], r["name"]]).strip("/"): r for r in csv.DictReader(file)}
+
+
+def test_a_line_holds_printed_paper_and_sound_values_with_their_trials(tmp_path: Path) -> None:
+    cells = [
+        cell("real", "none", lambda trial: 9.0, printed=8.5),
+        cell("ours", "paper", lambda trial: 1.0 + trial, printed=2.0),
+        cell("ours", "sound", lambda trial: 4.0, printed=2.0),
+    ]
+    reproduce(toy(cells), tmp_path, tmp_path / "out", trials=3)
+    text = (tmp_path / "out" / "toy-table1" / "table.md").read_text()
+    assert "| real, score | 8.5 | 9.000 ± 0 | 9.000 ± 0 | 3 | generated |" in text
+    # mean 2 of 1, 2, 3; the half width is t(2) * 1 / sqrt(3) = 4.303 / 1.732
+    assert "| ours, score | 2 | 2.000 ± 2.5 | 4.000 ± 0 | 3 | generated |" in text
+    assert "--trials 3" in text
+    assert "toys are best." in text
+    numbers = table(tmp_path / "out" / "toy-table1")["ours"]
+    assert float(numbers["paper half width"]) == pytest.approx(2.4841, abs=1e-3)
+    assert float(numbers["sound mean"]) == 4.0
+
+
+@pytest.mark.parametrize(("best", "value"), [("largest", "3.000"), ("smallest", "1.000")])
+def test_a_sweep_reports_its_best_mean_and_where_and_is_shown_whole(
+    tmp_path: Path, best: str, value: str
+) -> None:
+    sweep = cell("ours", "sound", lambda trial: {"p=1": 1.0, "p=2": 3.0, "p=4": 2.0}, best=best, printed=2.5)
+    reproduce(toy([sweep]), tmp_path, tmp_path, trials=1)
+    text = (tmp_path / "toy-table1" / "table.md").read_text()
+    where = {"largest": "p=2", "smallest": "p=1"}[best]
+    assert f"| ours, score | 2.5 | – | {value} (at {where}) | 1 | generated |" in text
+    assert "| ours, score, p=4 | – | – | 2.000 | 1 | generated |" in text
+    assert "chosen after the fact" in text
+    assert set(table(tmp_path / "toy-table1")) == {"ours/p=1", "ours/p=2", "ours/p=4"}
+
+
+def test_named_numbers_are_lines_with_their_own_printed_values(tmp_path: Path) -> None:
+    two = cell("ours", "paper", lambda trial: {"accuracy": 0.5, "AUPRC": 0.25}, printed={"AUPRC": 0.3})
+    reproduce(toy([two]), tmp_path, tmp_path, trials=1)
+    text = (tmp_path / "toy-table1" / "table.md").read_text()
+    assert "| ours, score, accuracy | – | 0.5000 | – | 1 |" in text
+    assert "| ours, score, AUPRC | 0.3 | 0.2500 | – | 1 |" in text
+
+
+def test_a_second_run_measures_only_what_is_missing(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def run(trial: int) -> float:
+        asked.append(trial)
+        return float(trial)
+
+    experiment = toy([cell("ours", "sound", run)])
+    reproduce(experiment, tmp_path, tmp_path, trials=2)
+    reproduce(experiment, tmp_path, tmp_path, trials=4)
+    assert asked == [0, 1, 2, 3]
+    # the trial is what seeds splits, so its number must be the one that the record carries
+    lines = (tmp_path / "toy-table1" / "trials.jsonl").read_text().splitlines()
+    assert [(json.loads(line)["trial"], json.loads(line)["value"]) for line in lines] == [
+        (k, float(k)) for k in range(4)
+    ]
+
+
+def test_without_a_number_five_trials_are_run_or_as_few_as_the_paper_has(tmp_path: Path) -> None:
+    run = cell("ours", "sound", lambda trial: 1.0)
+    assert len(reproduce(toy([run], trials=100), tmp_path, tmp_path / "a").records) == 5
+    assert len(reproduce(toy([run], trials=1), tmp_path, tmp_path / "b").records) == 1
+
+
+def test_a_torn_last_line_is_measured_again(tmp_path: Path) -> None:
+    experiment = toy([cell("ours", "sound", lambda trial: 1.0)])
+    reproduce(experiment, tmp_path, tmp_path, trials=3)
+    journal = tmp_path / "toy-table1" / "trials.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-9])
+    reproduce(experiment, tmp_path, tmp_path, trials=3)
+    again = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert [line["trial"] for line in again] == [0, 1, 2]
+
+
+def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
+    experiment = toy([cell("ours", "sound", lambda trial: 1.0)])
+    reproduce(experiment, tmp_path, tmp_path, trials=1)
+    journal = tmp_path / "toy-table1" / "trials.jsonl"
+    journal.write_text("nonsense\n" + journal.read_text())
+    with pytest.raises(DataError, match="Line 1 of"):
+        reproduce(experiment, tmp_path, tmp_path, trials=1)
+
+
+def test_an_error_is_a_sentence_in_the_table_stops_nothing_and_is_tried_again(tmp_path: Path) -> None:
+    broken = True
+
+    def refuse(trial: int) -> float:
+        if broken:
+            raise ParameterError("The peer is not installed.")
+        return 2.0
+
+    def crash(trial: int) -> float:
+        raise ValueError("cell says 17 years")
+
+    cells = [cell("a", "sound", refuse), cell("b", "sound", crash), cell("c", "sound", lambda trial: 1.0)]
+    results = reproduce(toy(cells), tmp_path, tmp_path, trials=1)
+    text = (tmp_path / "toy-table1" / "table.md").read_text()
+    assert "- no value: a, score: The peer is not installed." in text
+    assert "unexpected ValueError" in text
+    assert "17 years" not in text
+    assert results.measure("c", "score", "sound") is not None
+    broken = False
+    reproduce(toy(cells), tmp_path, tmp_path, trials=1)
+    assert "The peer" not in (tmp_path / "toy-table1" / "table.md").read_text()
+
+
+def test_progress_counts_cells(tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    cells = [cell("a", "sound", lambda trial: 1.0), cell("b", "sound", lambda trial: 1.0)]
+    reproduce(toy(cells), tmp_path, tmp_path, trials=2, progress=lambda *now: seen.append(now))
+    assert seen[0] == ("toy-table1", 0, 4)
+    assert seen[-1] == ("toy-table1", 4, 4)
+
+
+def test_what_cannot_run_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    fine = cell("a", "sound", lambda trial: 1.0)
+    with pytest.raises(DataError, match=r"toy-table1 reads gfe/data\.parquet, which the folder"):
+        reproduce(toy([fine], files=("gfe/data.parquet",)), tmp_path, tmp_path, trials=1)
+    with pytest.raises(ParameterError, match="--trials must be a positive integer"):
+        reproduce(toy([fine]), tmp_path, tmp_path, trials=0)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        reproduce(toy([fine]), tmp_path, tmp_path / "file", trials=1)
+    assert issubclass(OutputError, GnomonError)
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from gnomon.reproduce.experiment import Cell, Experiment
+from gnomon.reproduce.run import reproduce
+
+def run(trial):
+    time.sleep(0.05)
+    return float(trial)
+
+cells = [Cell(f"cell {k}", "score", "sound", None, "generated", run) for k in range(4)]
+toy = Experiment("toy", "A paper", "toys", "toys.", 100, (), lambda data: cells)
+reproduce(toy, Path("."), Path(sys.argv[1]), trials=int(sys.argv[2]))
+"""
+
+
+def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
+    journal = tmp_path / "toy" / "trials.jsonl"
+    running = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path), "1000"])
+    patience = time.monotonic() + 60
+    while (not journal.exists() or journal.read_bytes().count(b"\n") < 6) and time.monotonic() < patience:
+        time.sleep(0.02)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    assert not (tmp_path / "toy" / "table.md").exists()
+    before = journal.read_text()
+    held = before.count("\n")
+    assert held >= 6
+    trials = held // 4 + 1
+    cells = [cell(f"cell {k}", "sound", float) for k in range(4)]
+    reproduce(replace(toy(cells), name="toy"), tmp_path, tmp_path, trials=trials)
+    after = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert journal.read_text().startswith(before[: before.rfind("\n") + 1])
+    assert sorted((line["trial"], line["row"]) for line in after) == [
+        (trial, f"cell {k}") for trial in range(trials) for k in range(4)
+    ]
+    assert (tmp_path / "toy" / "table.md").exists()
