@@ -12,7 +12,7 @@ from gnomon.reproduce.run import reproduce
 __all__ = ["ALL", "Cell", "Experiment", "experiments", "named", "reproduce"]
 
 ALL = "all"
-MODULES: tuple[str, ...] = ()  # each has EXPERIMENTS, a tuple of Experiment
+MODULES: tuple[str, ...] = ("jl_laplace",)  # each has EXPERIMENTS, a tuple of Experiment
 
 
 @cache
