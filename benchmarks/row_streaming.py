@@ -1,20 +1,24 @@
 """Row releases over a table larger than memory: wall time and memory, against plain numpy written by the same path.
 
-python benchmarks/row_streaming.py [--rows 10000000] [--columns 50] [--components 20] [--out docs/results/row-streaming.md]
+python benchmarks/row_streaming.py --folder DIR [--rows 10000000] [--roads ...] [--out docs/results/row-streaming.md]
 
-The plain road reads the same Parquet batches, encodes them by the same schema, multiplies by the same projection, adds
-`Generator.laplace` and writes Parquet; it is not private (its noise is neither exact nor unseeded). Both roads write into
-the same temporary folder; each runs in its own process, whose largest memory is reported.
+A plain road reads the same Parquet batches, encodes them by the same schema, multiplies by a matrix, adds numpy's noise
+(`Generator.laplace` beside JL + Laplace, `Generator.normal` beside the Gaussian methods) and writes Parquet by the same
+writer; it is not private (its noise is neither exact nor unseeded). DPRP publishes all columns of the table, so it is
+compared with a plain road that writes as many, and with the short one too. Every road runs in a process of its own,
+whose largest memory is reported. The table and what was measured stay in DIR, so that roads may be run one at a time and
+again; the page shows medians.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import resource
+import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -31,6 +35,13 @@ from gnomon.table.encode import Encoder
 from gnomon.table.source import open_source
 
 EPSILON = 4.0
+DELTA = 1e-6
+PLAIN = {"plain laplace": "laplace", "plain normal": "normal", "plain normal, all columns": "normal"}
+AGAINST = {
+    "jl-laplace": ("plain laplace",),
+    "dppro": ("plain normal", "plain laplace"),
+    "dprp": ("plain normal, all columns", "plain normal", "plain laplace"),
+}
 
 
 def schema_of(columns: int) -> gn.Schema:
@@ -53,7 +64,7 @@ def make_table(path: Path, rows: int, columns: int) -> None:
 
 
 def write(out: Path, batches) -> None:  # type: ignore[no-untyped-def]
-    """The writer of release folders, for both roads."""
+    """The writer of release folders, for all roads."""
     writer = None
     for table in batches:
         writer = writer or _writer(out, table.schema, "parquet")
@@ -62,94 +73,107 @@ def write(out: Path, batches) -> None:  # type: ignore[no-untyped-def]
 
 
 def release(data: Path, out: Path, columns: int, k: int, method: str) -> None:
-    """What gnomon does: one pass that draws exact noise, then the released rows to Parquet."""
+    """What gnomon does: noisy rows in one pass (DPRP: after a first look at where they lie), then Parquet."""
     parameters = {"schema": schema_of(columns), "n_components": k, "random_state": 0}
     if method == "jl-laplace":
         fitted = gn.JlLaplace(EPSILON, **parameters).fit(data)
     elif method == "dppro":
-        fitted = gn.DpPro(EPSILON, 1e-6, **parameters).fit(data)
+        fitted = gn.DpPro(EPSILON, DELTA, **parameters).fit(data)
     else:
-        fitted = gn.Dprp(EPSILON, 1e-6, schema=schema_of(columns), random_state=0).fit(data)
+        fitted = gn.Dprp(EPSILON, DELTA, **parameters).fit(data)
     write(out, fitted.sample_batches())
 
 
-def plain(data: Path, out: Path, columns: int, k: int, method: str) -> None:
-    """The same road without exactness: a float projection and numpy's Laplace noise."""
+def plain(data: Path, out: Path, columns: int, k: int, road: str) -> None:
+    """The same road without exactness: a float projection and numpy's noise."""
     schema = schema_of(columns)
     encoder, source = Encoder(schema), open_source(data, schema=schema)
-    rng = np.random.default_rng(0)
-    R = rng.standard_normal((columns, k)) / np.sqrt(k)
+    k = columns if road.endswith("all columns") else k
+    R = np.random.default_rng(0).standard_normal((columns, k)) / np.sqrt(k)
     names = [f"c{j}" for j in range(k)]
     seeds = itertools.count(1)
 
     def noisy(batch: pa.RecordBatch) -> pa.Table:
         Y = encoder.encode(batch).X @ R
-        Y += np.random.default_rng(next(seeds)).laplace(0.0, 10.0, Y.shape)
+        Y += getattr(np.random.default_rng(next(seeds)), PLAIN[road])(0.0, 10.0, Y.shape)
         return pa.table(list(np.ascontiguousarray(Y.T)), names=names)
 
-    write(out, map_batches(source, schema_names(schema), noisy, stage="plain", rows=CHUNK))
-
-
-def schema_names(schema: gn.Schema) -> list[str]:
-    return [column.name for column in schema.released]
+    columns_read = [column.name for column in schema.released]
+    write(out, map_batches(source, columns_read, noisy, stage="plain", rows=CHUNK))
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--components", type=int, default=20)
-    parser.add_argument("--methods", nargs="*", default=["jl-laplace", "dppro", "dprp"])
+    parser.add_argument("--roads", nargs="*", default=[*PLAIN, *AGAINST])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--road", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.road is not None:
         return run_road(options)
-    with tempfile.TemporaryDirectory(prefix="gnomon-bench-") as folder:
-        make_table(Path(folder) / "data.parquet", options.rows, options.columns)
-        found = {road: in_process(road, folder, options) for road in ["plain", *options.methods]}
-    base = found["plain"][0]
-    lines = [
-        f"| {road} | {seconds:.1f} | {seconds / base:.2f} | {processor:.1f} | {memory:.0f} |"
-        for road, (seconds, processor, memory) in found.items()
-    ]
-    text = "\n".join(
-        [
-            "# Row releases, streaming",
-            "",
-            f"`python benchmarks/row_streaming.py --rows {options.rows}`: {options.rows:,} x {options.columns} float32 "
-            f"Parquet to {options.components} components (DPRP: to all columns, two passes), Parquet out, one run each.",
-            "",
-            "| road | seconds | against plain numpy | seconds of processors | largest memory, MB |",
-            "|---|---|---|---|---|",
-            *lines,
-            "",
-        ]
-    )
-    print(text)
+    options.folder.mkdir(exist_ok=True)
+    data, results = options.folder / f"{options.rows}.parquet", options.folder / f"{options.rows}.json"
+    if not data.exists():
+        make_table(data, options.rows, options.columns)
+    found = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
+    for road in options.roads:
+        found.setdefault(road, []).append(in_process(road, options))
+        print(road, found[road][-1], flush=True)
+        results.write_text(json.dumps(found), encoding="utf-8")
     if options.out is not None:
-        options.out.write_text(text, encoding="utf-8")
+        options.out.write_text(page(found, options), encoding="utf-8")
     return 0
 
 
-def in_process(road: str, folder: str, options: argparse.Namespace) -> tuple[float, float, float]:
-    """Seconds, seconds of processors and largest megabytes of one road in a process of its own."""
-    command = [
-        sys.executable,
-        __file__,
-        "--road",
-        road,
-        "--folder",
-        folder,
-        "--columns",
-        str(options.columns),
-    ]
-    done = subprocess.run(
-        [*command, "--components", str(options.components)], check=True, capture_output=True, text=True
+def page(found: dict[str, list[dict[str, float]]], options: argparse.Namespace) -> str:
+    def middle(road: str, what: str) -> float:
+        return statistics.median(one[what] for one in found[road])
+
+    lines = []
+    for road in [*PLAIN, *AGAINST]:
+        ratios = "; ".join(
+            f"{middle(road, 'seconds') / middle(base, 'seconds'):.2f} ({base})"
+            for base in AGAINST.get(road, ())
+        )
+        lines.append(
+            f"| {road} | {len(found[road])} | {middle(road, 'seconds'):.1f} | {middle(road, 'processors'):.1f} "
+            f"| {middle(road, 'megabytes'):.0f} | {middle(road, 'written'):.0f} | {ratios} |"
+        )
+    return "\n".join(
+        [
+            "# Row releases, streaming",
+            "",
+            f"`python benchmarks/row_streaming.py --folder DIR --rows {options.rows}`, road by road: {options.rows:,} x "
+            f"{options.columns} float32 Parquet to {options.components} components (DPRP: of at most as many directions, "
+            "into all columns), Parquet out; medians of the runs.",
+            "",
+            "| road | runs | seconds | seconds of processors | largest memory, MB | written, MB | times the seconds of |",
+            "|---|---|---|---|---|---|---|",
+            *lines,
+            "",
+            NOTES,
+        ]
     )
-    seconds, processor, memory = map(float, done.stdout.split())
-    return seconds, processor, memory
+
+
+NOTES = """A plain road encodes the same batches, multiplies by a matrix, adds numpy's noise and writes by the same writer. *plain normal,
+all columns* writes fifty columns, as DPRP does; the other two write twenty. DPRP reads the table twice, because no column of
+this schema declares a `fill` value: once to see where the rows lie, once for the rows and their moments. Memory is the largest
+that no file stands behind.
+"""
+
+
+def in_process(road: str, options: argparse.Namespace) -> dict[str, float]:
+    """What one road takes in a process of its own."""
+    given = {"folder": options.folder, "rows": options.rows, "columns": options.columns, "road": road}
+    command = [sys.executable, __file__, "--components", str(options.components)]
+    command += [word for name, value in given.items() for word in (f"--{name}", str(value))]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    measured: dict[str, float] = json.loads(done.stdout)
+    return measured
 
 
 class Peak(threading.Thread):
@@ -169,17 +193,23 @@ class Peak(threading.Thread):
 
 
 def run_road(options: argparse.Namespace) -> int:
-    data, out = options.folder / "data.parquet", options.folder / f"{options.road}.parquet"
+    data, out = options.folder / f"{options.rows}.parquet", options.folder / "written.parquet"
     peak = Peak()
     peak.start()
     started = time.perf_counter()
-    (plain if options.road == "plain" else release)(
+    (plain if options.road in PLAIN else release)(
         data, out, options.columns, options.components, options.road
     )
     seconds = time.perf_counter() - started
+    used, written = resource.getrusage(resource.RUSAGE_SELF), out.stat().st_size / 1e6
     out.unlink()
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(seconds, used.ru_utime + used.ru_stime, peak.megabytes)
+    measured = {
+        "seconds": seconds,
+        "processors": used.ru_utime + used.ru_stime,
+        "megabytes": peak.megabytes,
+        "written": written,
+    }
+    print(json.dumps(measured))
     return 0
 
 

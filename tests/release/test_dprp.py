@@ -22,6 +22,7 @@ from gnomon.publish import publish
 from gnomon.release import dprp_paper
 from gnomon.release.dprp import CONSTANT, LABEL, LabelledRows, joint_release, row_map
 from gnomon.statistics.grid import GRID
+from gnomon.statistics.moments import Moments
 from gnomon.table.encode import Encoder, Rows
 
 
@@ -199,8 +200,8 @@ def test_no_neighbour_moves_rows_and_moments_farther_than_the_noise_allows(task:
 
     def cost(pair: np.ndarray, labels: np.ndarray) -> float:
         data = Rows(np.asfortranarray(pair), None if task == "clustering" else labels)
-        shown = rows.released(data).astype(float)
-        whole = rows._rows(data)
+        whole = rows.whole(data)
+        shown = whole[:, : rows.shown]
         assert (np.sum(whole**2, axis=1) <= rows.ball).all()
         change = np.outer(whole[0], whole[0]) - np.outer(whole[1], whole[1])
         return math.sqrt(np.sum((shown[0] - shown[1]) ** 2) + np.sum(change**2) / float(ratio) ** 2)
@@ -223,9 +224,9 @@ def test_no_neighbour_moves_rows_and_moments_farther_than_the_noise_allows(task:
 def test_labels_are_inside_the_row_and_so_is_the_constant() -> None:
     chart = row_map(Encoder(gn.Schema.of_arrays(2, (-1.0, 1.0))), 1.0)
     data = Rows(np.asfortranarray([[0.1, 0.2]]), np.array([1]))
-    assert LabelledRows(chart, "classification", 2).released(data)[0, 2:].tolist() == [0, LABEL]
+    assert LabelledRows(chart, "classification", 2).whole(data)[0, 2:].tolist() == [0, LABEL]
     assert LabelledRows(chart, "clustering", 1).width == 3
-    assert LabelledRows(chart, "clustering", 1)._rows(data)[0, -1] == CONSTANT
+    assert LabelledRows(chart, "clustering", 1).whole(data)[0, -1] == CONSTANT
 
 
 def test_rows_are_centred_where_missing_cells_are_filled() -> None:
@@ -303,8 +304,11 @@ def test_batches_do_not_change_what_is_summed() -> None:
     chart = row_map(Encoder(gn.Schema.of_arrays(4, (-1.0, 1.0))), None)
     rows = LabelledRows(chart, "classification", 2)
     X, y = clusters(300, 4, 2)
-    whole = rows.moments(Rows(np.asfortranarray(X), y))
-    parts = [rows.moments(Rows(np.asfortranarray(X[s]), y[s])) for s in (slice(0, 7), slice(7, 300))]
+    whole = Moments.of_batch(rows.whole(Rows(np.asfortranarray(X), y)))
+    parts = [
+        Moments.of_batch(rows.whole(Rows(np.asfortranarray(X[s]), y[s])))
+        for s in (slice(0, 7), slice(7, 300))
+    ]
     assert np.array_equal(whole.matrix, (parts[0] + parts[1]).matrix)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,35 +63,67 @@ class RowModel:
     kept: float = 1.0
 
     def see(self, Z: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Matrix:
-        """A draw of each true row given its noisy features Z (n, m) and its noisy label (n, K)."""
-        c = np.zeros(len(Z), np.int64)
-        if len(self.weights) > 1:
-            scores = self._evidence(Z, labels, noise, scale)
-            c = most_probable(scores + rng.gumbel(size=scores.shape))
-        away = (Z - self.means[c]) @ self.vectors
-        gain = self.values / (self.values + noise**2)
-        away *= gain
-        away += rng.standard_normal(away.shape) * (noise * np.sqrt(gain))
-        found: Matrix = self.means[c] + away @ self.vectors.T
+        """Each true row as the model has it, given its noisy features Z (n, m) and its noisy label (n, K)."""
+        found: Matrix = self.lens(noise)(Z, self.guess(Z, labels, noise, scale, rng))
         return found
+
+    def guess(
+        self, Z: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator
+    ) -> Codes | None:
+        """A class for each noisy row, drawn with the probabilities of the classes; None where there are none."""
+        if len(self.weights) == 1:
+            return None
+        scores = self._evidence(Z, noise) + np.log(self.weights) + label_evidence(labels, noise, scale)
+        return most_probable(scores + rng.gumbel(size=scores.shape))
+
+    def lens(self, noise: float) -> Lens:
+        """The map that carries noisy rows of a class, of covariance C + s^2 I, onto rows of covariance C.
+
+        It is the nearest such map (optimal transport between the two Gaussians): along a direction of variance v it is
+        the factor sqrt(v / (v + s^2)). A draw of the row given the noisy one has the same law and the smaller factor
+        v / (v + s^2), and so lies farther from the true row; the Wiener filter, which is that factor without a draw, lies
+        nearest to it and shrinks spreads and correlations.
+        """
+        shorter = np.sqrt(self.values / (self.values + noise**2))
+        F = (self.vectors * shorter) @ self.vectors.T
+        return Lens(F, self.means - self.means @ F)
 
     def label(self, X: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Codes:
         """The most probable label of rows X whose noisy labels were `labels`; where nothing tells, the largest class."""
-        white = self.vectors / np.sqrt(self.values)
-        centres = self.means @ white
-        evidence = (X @ white) @ centres.T - 0.5 * np.sum(centres**2, axis=1)
-        posterior = self.rate * evidence + np.log(self.weights) + label_evidence(labels, noise, scale)
+        posterior = self.rate * self._evidence(X, 0.0) + np.log(self.weights)
+        posterior += label_evidence(labels, noise, scale)
         told = most_probable(posterior + CALM * rng.gumbel(size=posterior.shape))
         known = np.sort(label_evidence(labels, noise, scale), axis=1)
         sure = known[:, -1] - known[:, -2] > SURE
         return np.where(sure | (rng.random(len(told)) < self.kept), told, np.argmax(self.weights))
 
-    def _evidence(self, Z: Matrix, labels: Matrix, noise: float, scale: float) -> Matrix:
+    def _evidence(self, Z: Matrix, noise: float) -> Matrix:
+        """log-likelihood of every class, up to a constant, from features seen through noise."""
         white = self.vectors / np.sqrt(self.values + noise**2)
-        seen, centres = Z @ white, self.means @ white
-        features = seen @ centres.T - 0.5 * np.sum(centres**2, axis=1)
-        found: Matrix = features + np.log(self.weights) + label_evidence(labels, noise, scale)
+        centres = self.means @ white
+        found: Matrix = Z @ (white @ centres.T) - 0.5 * np.sum(centres**2, axis=1)
         return found
+
+
+@dataclass(frozen=True)
+class Lens:
+    """rows -> rows @ matrix + offsets[class]."""
+
+    matrix: Matrix
+    offsets: Matrix
+
+    def __call__(self, rows: npt.NDArray[Any], classes: Codes | None) -> npt.NDArray[Any]:
+        seen: npt.NDArray[Any] = self.matrix.T @ rows.T  # columns stay together
+        seen += self.offsets.T if classes is None else self.offsets.T[:, classes]
+        return seen.T
+
+    def then(self, slope: Matrix, base: Vector) -> Lens:
+        """This map, then rows -> rows @ slope + base."""
+        return Lens(self.matrix @ slope, self.offsets @ slope + base)
+
+    def single(self) -> Lens:
+        """In single precision: a ten-millionth of a value that has just met noise."""
+        return Lens(self.matrix.astype(np.float32), self.offsets.astype(np.float32))
 
 
 def label_evidence(labels: Matrix, noise: float, scale: float) -> Matrix:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import ParameterError
-from gnomon.model.denoise import NoisyMoments, RowModel, row_model
+from gnomon.model.denoise import Lens, NoisyMoments, RowModel, row_model
 from gnomon.model.repair import shrink_weight
 from gnomon.plan import MethodPlan, PlannedNoise, advise
 from gnomon.privacy.accounting import spendable
@@ -24,7 +24,7 @@ from gnomon.privacy.sensitivity import Norm, Sensitivity, row_sum, rows_with_mom
 from gnomon.projection.orthonormal import haar
 from gnomon.release.base import Account, Table, Task
 from gnomon.release.map import PublicMap
-from gnomon.release.rows import Integers, RowRelease, in_order, release_rows
+from gnomon.release.rows import Integers, RowRelease, in_order, release_rows_and_sum
 from gnomon.statistics.grid import GRID, Matrix
 from gnomon.statistics.moments import Moments
 from gnomon.table.encode import Encoder, Rows
@@ -145,14 +145,21 @@ class Dprp(RowRelease):
         self.map_ = narrowed(chart, self.k1, self._rng())
         rows = LabelledRows(self.map_, table.task, table.n_classes)
         joint, ratio = joint_release(rows.ball, self.row_share)
-        sums = table.sum(rows.moments, Moments.zero(rows.width), stage="summing the moments").matrix[0]
-        self.spool_, law, event = release_rows(
-            table, rows.released, rows.shown, 2.0 * GRID, joint, loss, JOINT
+        self.spool_, law, event, sums = release_rows_and_sum(
+            table,
+            rows.whole,
+            rows.shown,
+            2.0 * GRID,
+            joint,
+            loss,
+            JOINT,
+            Moments.of_batch,
+            Moments.zero(rows.width),
         )
         account.events.append(event)
         noise = float_up(fraction(event.scale) * ratio)
         noisy = NoisyMoments(
-            noisy_moments(sums, noise) / self.map_.unit**2,
+            noisy_moments(sums.matrix[0], noise) / self.map_.unit**2,
             noise / math.sqrt(2) / self.map_.unit**2,
             table.n,
             rows.beside / self.map_.unit,
@@ -161,9 +168,10 @@ class Dprp(RowRelease):
         most = None if self.n_components == "auto" else int(self.n_components)
         self.model_: RowModel = row_model(noisy, most)
         self._row_noise, self._rows = law.diagonal / self.map_.unit, rows
+        self._lens = self._into_cells(self.model_.lens(self._row_noise))
         account.post_processing += [
             "the noisy moments' eigenvalues shrunk by the semicircle law, class counts onto the simplex of n",
-            "each row drawn given its noisy row under the model of the moments; labels the most probable ones",
+            "noisy rows brought back to the spread that the model of the moments has; labels the most probable ones",
         ]
 
     # --- the released rows ---
@@ -181,23 +189,32 @@ class Dprp(RowRelease):
         place, chunk = numbered
         if self._reconstruction is not None:
             return self._reconstruction(chunk, self.encoder_)
-        return self._seen(chunk / self.map_.unit, np.random.default_rng([2, self._seed, place]))
+        return self._seen(chunk, np.random.default_rng([2, self._seed, place]))
 
-    def _seen(self, noisy: Matrix, rng: np.random.Generator) -> pa.Table:
+    def _into_cells(self, lens: Lens) -> Lens:
+        """From the spool's integers to encoded cells, and to the target where that is a number."""
+        p, unit = self.map_.n_components, self.map_.unit
+        base = self.map_.lift(np.zeros((1, p)))
+        slope = self.map_.lift(np.eye(p)) - base
+        if self._rows.task == "regression":
+            slope = np.block([[slope, np.zeros((p, 1))], [np.zeros((1, slope.shape[1])), unit / LABEL]])
+            base = np.append(base, 0.0)[None, :]
+        found = lens.then(slope, base[0])
+        return replace(found, matrix=found.matrix / unit).single()
+
+    def _seen(self, chunk: npt.NDArray[Any], rng: np.random.Generator) -> pa.Table:
         """Rows as the model sees them; a label is told from the row as it is published."""
-        rows, p, s = self._rows, self.map_.n_components, self._row_noise
-        scale = rows.beside / self.map_.unit
-        labels = noisy[:, p:] if rows.classes > 1 else np.zeros((len(noisy), 1))
-        Z = noisy[:, :p] if rows.classes > 1 else noisy
-        X = self.model_.see(Z, labels, s, scale, rng)
-        cells = self.map_.lift(X[:, :p])
-        if rows.task == "regression":
-            return self.encoder_.decode(cells, np.clip(X[:, p] * self.map_.unit / LABEL, -1.0, 1.0))
-        features = self.encoder_.decode(cells)
-        if rows.task == "clustering":
-            return features
+        rows, p, s, m = self._rows, self.map_.n_components, self._row_noise, self.map_.n_features
+        if rows.task != "classification":
+            cells = self._lens(chunk.astype(np.float32), None)
+            return self.encoder_.decode(
+                cells[:, :m], np.clip(cells[:, m], -1.0, 1.0) if rows.task == "regression" else None
+            )
+        scale, noisy = rows.beside / self.map_.unit, chunk / self.map_.unit
+        c = self.model_.guess(noisy[:, :p], noisy[:, p:], s, scale, rng)
+        features = self.encoder_.decode(self._lens(chunk[:, :p].astype(np.float32), c))
         published = self.map_.components(self.encoder_.encode(features, target=False).X)
-        y = self.model_.label(published, labels, s, scale, rng)
+        y = self.model_.label(published, noisy[:, p:], s, scale, rng)
         place = [column.name for column in self.schema_.released].index(self._target_name)
         return features.add_column(place, self._target_name, self.encoder_.decode_target(y))
 
@@ -255,21 +272,17 @@ class LabelledRows:
         self.shown = chart.n_components + shown[task]
         self.width = chart.n_components + self.classes + (task == "regression")
 
-    def _rows(self, rows: Rows) -> Matrix:
-        """(features, label, constant), as far as the task has them."""
+    def whole(self, rows: Rows) -> Matrix:
+        """(features, label, constant), as far as the task has them; the first `shown` columns are released."""
         if self.task == "regression":
             return self.chart.integers(rows.X, CONSTANT, rows.numbers, LABEL)
         if self.task == "clustering":
             return self.chart.integers(rows.X, CONSTANT)
-        labels = np.zeros((len(rows.X), self.classes))
-        labels[np.arange(len(labels)), rows.codes] = LABEL
-        return np.hstack([self.chart.integers(rows.X, 0)[:, :-1], labels])
-
-    def moments(self, rows: Rows) -> Moments:
-        return Moments.of_batch(self._rows(rows))
-
-    def released(self, rows: Rows) -> Integers:
-        return self._rows(rows)[:, : self.shown].astype(np.int64)
+        p = self.chart.n_components
+        found = np.zeros((p + self.classes, len(rows.X)))
+        found[:p] = self.chart.integers(rows.X, 0).T[:p]
+        found[p + rows.codes, np.arange(len(rows.X))] = LABEL
+        return found.T
 
 
 def joint_release(ball: int, share: float) -> tuple[Sensitivity, Fraction]:

@@ -325,10 +325,13 @@ class _Projected:
         if self.clip:
             lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
             Z *= np.minimum(1.0, fine * self.radius / np.maximum(lengths, 1.0))[:, None]
-        Y = np.rint(Z, out=Z) @ (self.R * FINE)
+        Y = (self.R * FINE).T @ np.rint(Z, out=Z).T  # columns stay together
         Y *= self.grid / (fine * FINE)
-        components = np.rint(Y, out=Y).astype(np.int64)
-        return np.hstack([components, self.label.integers(rows)]) if self.label.width else components
+        found = np.empty((len(Y) + self.label.width, len(Z)), dtype=np.int64)
+        np.copyto(found[: len(Y)], np.rint(Y, out=Y), casting="unsafe")
+        if self.label.width:
+            found[len(Y) :] = self.label.integers(rows).T
+        return found.T
 
 
 def longest_row(R: Matrix, radius: float) -> Fraction:

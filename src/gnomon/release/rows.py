@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 from gnomon.engine.local import map_batches, workers
 from gnomon.engine.memory import share_heaps
@@ -54,7 +55,7 @@ class RowRelease(Release):
 
 def release_rows(
     table: Table,
-    f: Callable[[Rows], Integers],
+    f: Callable[[Rows], npt.NDArray[Any]],
     width: int,
     bound: float,
     sensitivity: Sensitivity,
@@ -66,31 +67,54 @@ def release_rows(
     A replaced record changes one row of f and no other, because f works row by row; its change is at most
     `sensitivity`, so the noise of one row covers the whole release. `bound` is on the values of f, without noise.
     """
+    spool, law, event, _ = release_rows_and_sum(
+        table, f, width, bound, sensitivity, loss, statistic, lambda rows: 0, 0
+    )
+    return spool, law, event
+
+
+def release_rows_and_sum(
+    table: Table,
+    f: Callable[[Rows], npt.NDArray[Any]],
+    width: int,
+    bound: float,
+    sensitivity: Sensitivity,
+    loss: Spendable,
+    statistic: str,
+    summed: Callable[[npt.NDArray[Any]], Any],
+    zero: Any,
+) -> tuple[Spool, NoiseLaw, Event, Any]:
+    """As `release_rows`, and in the same pass the exact sum of summed(f(rows)), which is not yet private.
+
+    f may have columns beyond the `width` that are released, for the sum alone.
+    """
     share_heaps()
     _, scale, law = vector_noise(sensitivity, loss)
     spool = Spool(width, bound + TAIL * scale)
 
-    def noisy(batch: pa.RecordBatch) -> Released:
-        return release_vector(f(table.encoder.encode(batch)), sensitivity, loss, statistic=statistic)
+    def noisy(batch: pa.RecordBatch) -> tuple[Released, Any]:
+        rows = f(table.encoder.encode(batch))
+        shown = rows.T[:width].astype(np.int64)  # columns stay together, from the sum to the file
+        return release_vector(shown, sensitivity, loss, statistic=statistic), summed(rows)
 
-    event = None
-    for released in map_batches(
+    event, total = None, zero
+    for released, part in map_batches(
         table.source,
         [column.name for column in table.schema.released],
         noisy,
         stage="releasing the rows",
         progress=table.progress,
     ):
-        spool.append(released.value)
-        event = released.event
+        spool.append(released.value.T)
+        event, total = released.event, total + part
     assert event is not None
-    return spool, law, event
+    return spool, law, event, total
 
 
 def in_order(f: Callable[[Any], pa.Table], items: Iterable[Any]) -> Iterator[pa.Table]:
     """f of every item, on all processors, a few items ahead of the reader and never more."""
     waiting: deque[Future[pa.Table]] = deque()
-    with ThreadPoolExecutor(workers()) as pool:
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
         for item in items:
             waiting.append(pool.submit(f, item))
             if len(waiting) > workers():

@@ -1,7 +1,8 @@
 """Noisy rows, kept once: in memory while they are few, in an unnamed temporary file when they are many.
 
 A row release draws the noise of a row once; drawing it again for a second look at the release would be a second
-release. So the noisy integers are kept from `fit` on, and every later use reads them back.
+release. So the noisy integers are kept from `fit` on, and every later use reads them back. A batch is kept column by
+column, as it was made and as it will be written, so that nothing is turned around on the way.
 """
 
 from __future__ import annotations
@@ -24,16 +25,20 @@ class Spool:
 
     def __init__(self, width: int, largest: float) -> None:
         self.width = width
-        self.rows = 0
         # `largest` bounds all but a chance below e^-40 of the values; those few are clipped, which is post-processing
         self._type: np.dtype[Any] = np.dtype(np.int32 if largest < 2**31 - 1 else np.int64)
+        self._ends = [0]  # of the batches, in rows
         self._parts: list[npt.NDArray[Any]] = []
         self._file: IO[bytes] | None = None
 
+    @property
+    def rows(self) -> int:
+        return self._ends[-1]
+
     def append(self, rows: Integers) -> None:
         end = 2 ** (8 * self._type.itemsize - 1) - 1
-        kept = np.clip(rows, -end, end).astype(self._type, order="C")
-        self.rows += len(kept)
+        kept = np.ascontiguousarray(np.clip(rows.T, -end, end), self._type)
+        self._ends.append(self.rows + len(rows))
         if self._file is None and self.rows * self.width * self._type.itemsize <= IN_MEMORY:
             self._parts.append(kept)
             return
@@ -46,29 +51,41 @@ class Spool:
         self._file.write(kept.data)
 
     def chunks(self, rows: int = CHUNK) -> Iterator[npt.NDArray[Any]]:
-        """The rows in order, at most `rows` at a time."""
-        held = self._held()
-        for start in range(0, self.rows, rows):
-            yield np.array(held[start : start + rows])
+        """The rows in order, in whole batches: as many as fit into `rows`, at least one."""
+        batches: list[npt.NDArray[Any]] = []
+        for batch in self._batches():
+            if batches and sum(one.shape[1] for one in batches) + batch.shape[1] > rows:
+                yield np.concatenate(batches, axis=1).T
+                batches = []
+            batches.append(batch)
+        if batches:
+            yield np.concatenate(batches, axis=1).T
 
     def take(self, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Some rows by their places."""
-        return np.array(self._held()[places])
+        held, found = list(self._batches()), np.empty((len(places), self.width), self._type)
+        batch = np.searchsorted(self._ends, places, side="right") - 1
+        for b in np.unique(batch):
+            asked = batch == b
+            found[asked] = held[b][:, places[asked] - self._ends[b]].T
+        return found
 
-    def _held(self) -> npt.NDArray[Any]:
-        if self._file is not None:
-            self._file.flush()
-            return np.memmap(self._file, self._type, "r", shape=(self.rows, self.width))
-        if len(self._parts) > 1:
-            self._parts = [np.concatenate(self._parts)]
-        return self._parts[0] if self._parts else np.zeros((0, self.width), self._type)
+    def _batches(self) -> Iterator[npt.NDArray[Any]]:
+        """The batches (width, rows), read from the file only where they are looked at."""
+        if self._file is None:
+            yield from self._parts
+            return
+        self._file.flush()
+        held = np.memmap(self._file, self._type, "r", shape=(self.rows * self.width,))
+        for start, end in zip(self._ends, self._ends[1:], strict=False):
+            yield held[start * self.width : end * self.width].reshape(self.width, end - start)
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickled release carries its rows, whether they were in memory or in a file."""
         return {
             "width": self.width,
-            "rows": self.rows,
             "_type": self._type,
-            "_parts": [np.array(self._held())],
+            "_ends": self._ends,
+            "_parts": [np.array(batch) for batch in self._batches()],
             "_file": None,
         }
