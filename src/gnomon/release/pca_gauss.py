@@ -19,6 +19,7 @@ from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
 from gnomon.release.kept import KeptSource
 from gnomon.release.pca_look import Fit, affordable, look
 from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
+from gnomon.release.pca_regression import with_target
 from gnomon.release.pca_source import SOURCES, check_public
 from gnomon.release.pca_stages import LAMBDA, classified, gaussian
 from gnomon.statistics.grid import GRID, Matrix
@@ -183,6 +184,8 @@ class PcaGauss(ModelRelease):
         if table.task == "classification":
             most = table.m if planned.most is None else planned.most
             model = classified(table, account, place, first, second, most, wanted)
+        elif table.task == "regression":
+            model = with_target(table, account, place, first, wanted)
         else:
             model = gaussian(table, account, place, first, wanted)
         self.map_, self.model_, self.outside_ = model.chart, model.mixture, model.outside

@@ -12,16 +12,15 @@ import numpy.typing as npt
 
 from gnomon.errors import GnomonWarning
 from gnomon.model.discriminant import basis, class_means, class_sizes, overall_mean, pooled_covariance
-from gnomon.model.linear import target_covariance
 from gnomon.model.mixture import Mixture
 from gnomon.model.refine import Lens, refined
 from gnomon.model.repair import Sums
 from gnomon.model.spectrum import Spectrum, spectrum
 from gnomon.privacy.guarantee import Adjacency, Spendable
-from gnomon.privacy.mechanism import moment_noise, release_moments
+from gnomon.privacy.mechanism import release_moments
 from gnomon.release.base import Account, Table
 from gnomon.release.map import PublicMap
-from gnomon.release.pca_look import Place
+from gnomon.release.pca_look import Place, class_radii
 from gnomon.statistics.grid import GRID, Matrix, ball_shrink, fine_grid, into_ball
 from gnomon.statistics.moments import Moments, ball
 from gnomon.table.encode import Rows
@@ -31,11 +30,8 @@ OUTSIDE = 0.5  # of the missing standard deviation is restored: more would drown
 LABEL = round(0.7 * GRID)  # the weight of a class label beside a row of length GRID
 MEAN = round(0.2 * GRID)  # the constant coordinate of stage one, where no label carries the means
 LAMBDA = GRID // 2  # the constant coordinate of stage two
-QUIET = 0.02  # the noise, beside the rows, that decides how a numeric target is treated
-TARGETS = {
-    True: (GRID // 2, 3.0),
-    False: (GRID, 1.25),
-}  # its weight, and the standard deviations that it keeps
+LENGTHS = 0.05  # of stage two's budget: how long the rows of every class are
+CLASS_GRID = 2.0 ** (np.arange(-9, 5) / 4)  # their lengths, of the length that all rows should have
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ def classified(
 
     def labelled(rows: Rows) -> Moments:
         Q: Matrix = np.zeros((m + L, len(rows.X))).T
-        _into(Q[:, :m], rows.X, place)
+        into(Q[:, :m], rows.X, place)
         Q[np.arange(len(Q)), m + rows.codes] = LABEL
         return Moments.of_batch(Q)
 
@@ -121,32 +117,65 @@ def classified(
     means = class_means(found, sums / sizes[:, None] - mean, sizes, sum_noise)
     within = pooled_covariance(found, means, sizes / n)
     R = basis(found, np.sqrt(sizes / n)[:, None] * means.values, wanted, most)
-    chart = _chart(place, mean, found.vectors @ R)
+    chart = chart_of(place, mean, found.vectors @ R)
     mixture = Mixture(sizes / n, means.values @ R, np.repeat((R.T @ within @ R)[None], L, axis=0))
     if second is not None:
         lens = Lens.of(mixture.means, mixture.covariances[0])
-        noisy = stage_two(table, account, second, chart, lens)
+        lengths, moments = second.split(LENGTHS, 1 - LENGTHS)
+        lens = fitted(table, account, lengths, chart, lens, sizes)
+        noisy = stage_two(table, account, moments, chart, lens)
         mixture = refined(lens, noisy, counts, count_noise, means.doubt @ R**2, n)
-    return Model(chart, mixture, _outside(one, found, mean, R, place))
+    return Model(chart, mixture, outside_of(one, found, mean, R, place))
+
+
+def fitted(
+    table: Table, account: Account, loss: Spendable, chart: PublicMap, lens: Lens, sizes: Vector
+) -> Lens:
+    """The lens with a ball for every class, from the lengths of its rows: paid for, since rows told them."""
+    seen = _through(chart, lens)
+
+    def lengths(rows: Rows) -> Vector:
+        Z = seen.integers(rows)
+        return np.sqrt(np.einsum("ij,ij->i", Z, Z)) / seen.fine
+
+    radii = class_radii(table, account, loss, lengths, CLASS_GRID, sizes)
+    return replace(lens, radii=lens.radii * radii)
+
+
+@dataclass(frozen=True)
+class _Through:
+    """Rows as a lens shows them, in integers: one ball is `fine` long."""
+
+    chart: PublicMap
+    steps: Matrix  # (L, P), where each class has its middle
+    relative: Vector  # (L,), the radius of each class, of the largest
+    fine: float
+
+    def integers(self, rows: Rows) -> Matrix:
+        Z = np.rint(self.chart.components(rows.X) * self.fine) - self.steps[rows.codes]
+        Z /= self.relative[rows.codes, None]
+        return np.rint(Z, out=Z)
+
+
+def _through(chart: PublicMap, lens: Lens) -> _Through:
+    assert chart.projection is not None
+    largest, radius = float(np.linalg.norm(lens.K, 2)), float(lens.radii.max())
+    through = replace(
+        chart, projection=chart.projection @ lens.K / largest, radius=chart.radius * radius / largest
+    )
+    offsets, relative = lens.means @ lens.K / radius, lens.radii / radius
+    longest = 1.01 * chart.reach / through.radius + float(np.linalg.norm(offsets, axis=1).max())
+    fine = fine_grid(max(1.0, longest / float(relative.min())))
+    return _Through(through, np.rint(offsets * fine), relative, fine)
 
 
 def stage_two(table: Table, account: Account, loss: Spendable, chart: PublicMap, lens: Lens) -> Sums:
     """Release the moments of every class as the lens shows its rows: around its own mean, in a ball that fits."""
-    largest = float(np.linalg.norm(lens.K, 2))
-    assert chart.projection is not None
-    through = replace(
-        chart, projection=chart.projection @ lens.K / largest, radius=chart.radius * lens.radius / largest
-    )
-    offsets = lens.means @ lens.K / lens.radius
-    P = chart.n_components
-    longest = 1.01 * chart.reach / through.radius + float(np.linalg.norm(offsets, axis=1).max())
-    fine = fine_grid(max(1.0, longest))
-    steps = np.rint(offsets * fine)
+    seen, P = _through(chart, lens), chart.n_components
 
     def around(rows: Rows) -> Moments:
-        Z = np.rint(through.components(rows.X) * fine) - steps[rows.codes]
-        Q: Matrix = np.empty((P + 1, len(Z))).T
-        into_ball(Z, fine, out=Q[:, :P])
+        Q: Matrix = np.empty((P + 1, len(rows.X))).T
+        into_ball(seen.integers(rows), seen.fine, out=Q[:, :P])
         Q[:, P] = LAMBDA
         return Moments.of_batch(Q, rows.codes, table.n_classes)
 
@@ -166,14 +195,12 @@ def stage_two(table: Table, account: Account, loss: Spendable, chart: PublicMap,
 
 
 def gaussian(table: Table, account: Account, place: Place, loss: Spendable, wanted: int | None) -> Model:
-    """One Gaussian of all rows, with a numeric target beside them if there is one: stage one is all it needs."""
-    if table.task == "regression":
-        return _with_target(table, account, place, loss, wanted)
+    """One Gaussian of all rows: stage one is all it needs."""
     m = table.m
 
     def rows_alone(rows: Rows) -> Moments:
         Q: Matrix = np.empty((m + 1, len(rows.X))).T
-        _into(Q[:, :m], rows.X, place)
+        into(Q[:, :m], rows.X, place)
         Q[:, m] = MEAN
         return Moments.of_batch(Q)
 
@@ -181,57 +208,11 @@ def gaussian(table: Table, account: Account, place: Place, loss: Spendable, want
     mean = one.mean(one.S[:m, m], float(one.beside[m]))
     found = one.spectrum(mean)
     R = basis(found, np.zeros((0, m)), wanted, m)
-    mixture = Mixture(np.ones(1), np.zeros((1, R.shape[1])), _seen(found, R)[None])
-    return Model(_chart(place, mean, found.vectors @ R), mixture, _outside(one, found, mean, R, place))
+    mixture = Mixture(np.ones(1), np.zeros((1, R.shape[1])), seen_by(found, R)[None])
+    return Model(chart_of(place, mean, found.vectors @ R), mixture, outside_of(one, found, mean, R, place))
 
 
-def _with_target(table: Table, account: Account, place: Place, loss: Spendable, wanted: int | None) -> Model:
-    m, n = table.m, table.n
-    weight, centre, reach = _target_range(table, place, loss)
-
-    def rows_and_target(rows: Rows) -> Moments:
-        Q: Matrix = np.empty((m + 2, len(rows.X))).T
-        _into(Q[:, :m], rows.X, place)
-        Q[:, m] = np.rint(np.clip((rows.numbers - centre) / reach, -1.0, 1.0) * weight)
-        Q[:, m + 1] = MEAN
-        return Moments.of_batch(Q)
-
-    one = stage_one(table, account, loss, rows_and_target, [weight, MEAN], ball(MEAN, weight**2))
-    mean = one.mean(one.S[:m, m + 1], float(one.beside[m + 1]))
-    target_noise = float(one.beside[m] * one.beside[m + 1] / one.beside[0])
-    target_mean = float(one.mean(one.S[m : m + 1, m + 1], target_noise)[0])
-    variance = max(float(one.S[m, m]) / n - target_mean**2, 0.02)
-    found = one.spectrum(mean)
-    noisy_cross = one.S[:m, m] / n - mean * target_mean
-    cross = target_covariance(found, noisy_cross, float(one.beside[m]) / n, variance)
-    slope = cross / found.floored  # the target depends on a row through its slope alone
-    explained = float(slope @ cross) / variance
-    size = math.sqrt(explained * float(found.floored.mean())) / max(float(np.linalg.norm(slope)), 1e-300)
-    R = basis(found, slope[None] * size, wanted, m)
-    P = R.shape[1]
-    joint = np.empty((P + 1, P + 1))
-    joint[:P, :P] = _seen(found, R)
-    joint[P, :P] = joint[:P, P] = R.T @ cross
-    joint[P, P] = variance
-    mixture = Mixture(np.ones(1), np.r_[np.zeros(P), target_mean][None], joint[None]).scaled(
-        np.r_[np.ones(P), reach]
-    )
-    mixture = replace(mixture, means=mixture.means + np.r_[np.zeros(P), centre])
-    return Model(_chart(place, mean, found.vectors @ R), mixture, _outside(one, found, mean, R, place))
-
-
-def _target_range(table: Table, place: Place, loss: Spendable) -> tuple[int, float, float]:
-    """The weight of a numeric target, and the centre and half width that it is clipped to: paid for, or declared.
-
-    Where public numbers say that the noise is loud, the target weighs more and is clipped sooner.
-    """
-    law = moment_noise(table.m + 2, loss, ball=GRID**2).law
-    weight, widths = TARGETS[law.off_diagonal / GRID**2 * math.sqrt(table.m) / table.n <= QUIET]
-    centre = float(place.centre[table.m])
-    return weight, centre, 1.0 if place.spread is None else widths * float(place.spread[table.m])
-
-
-def _into(Q: Matrix, X: Matrix, place: Place) -> None:
+def into(Q: Matrix, X: Matrix, place: Place) -> None:
     """Cells -> integer rows in the ball of the place, written into Q."""
     m = X.shape[1]
     centre, weight = place.centre[:m], place.weight[:m]
@@ -243,7 +224,7 @@ def _into(Q: Matrix, X: Matrix, place: Place) -> None:
         into_ball(np.rint(Z, out=Z), fine, out=Q[rows])
 
 
-def _chart(place: Place, mean: Vector, W: Matrix) -> PublicMap:
+def chart_of(place: Place, mean: Vector, W: Matrix) -> PublicMap:
     """components(x) = W' (weighted cells around the mean), in units of the ball; longer rows are shortened to it."""
     m = len(mean)
     weight = place.weight[:m]
@@ -251,12 +232,12 @@ def _chart(place: Place, mean: Vector, W: Matrix) -> PublicMap:
     return PublicMap(centre, weight, False, W, np.zeros(W.shape[1]), place.radius, reach=place.radius)
 
 
-def _seen(found: Spectrum, R: Matrix) -> Matrix:
+def seen_by(found: Spectrum, R: Matrix) -> Matrix:
     S: Matrix = R.T @ (found.floored[:, None] * R)
     return S
 
 
-def _outside(one: StageOne, found: Spectrum, mean: Vector, R: Matrix, place: Place) -> Vector:
+def outside_of(one: StageOne, found: Spectrum, mean: Vector, R: Matrix, place: Place) -> Vector:
     """Standard deviations (m,) of independent noise that, outside the subspace, restores what the columns vary."""
     U = found.vectors @ R
     inside = R.T @ (found.values[:, None] * R)
