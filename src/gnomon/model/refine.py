@@ -12,31 +12,33 @@ from gnomon.model.repair import Sums, shrink_weight
 from gnomon.model.spectrum import Vector, denoised, floor_within
 from gnomon.statistics.grid import Matrix
 
-HALF = 0.5  # how far towards equal spread the axes are brought before the second look
+EVEN = 0.8  # how far towards equal spread the axes are brought before the second look: 0 not at all, 1 all the way
 ROOM = 1.6  # the squared radius of the second ball, in units of the expected squared length
+CALMEST = 0.05  # no class is believed to vary less than this part of the pooled variance
 
 
 @dataclass(frozen=True)
 class Lens:
-    """How the second stage looks at a row of class c: z = K (x - means[c]) / radius, in a ball.
+    """How the second stage looks at a row of class c: z = K (x - means[c]) / radii[c], in a ball.
 
-    K brings the axes halfway to equal spread, so that small but telling directions meet relatively less noise.
+    K brings the axes towards equal spread, so that small but telling directions meet relatively less noise; a ball
+    that fits a calm class lets it meet less noise than a restless one.
     """
 
     means: Matrix  # (L, P)
     within: Matrix  # (P, P), the pooled covariance of the first stage
     K: Matrix
     K_inverse: Matrix
-    radius: float
+    radii: Vector  # (L,)
 
     @classmethod
     def of(cls, means: Matrix, within: Matrix) -> Lens:
         values, vectors = np.linalg.eigh(within)
         values = np.maximum(values, 1e-9 * max(float(values.max()), 1e-300))
-        K = (vectors * values ** (-HALF / 2)) @ vectors.T
-        K_inverse = (vectors * values ** (HALF / 2)) @ vectors.T
-        radius = float(np.sqrt(ROOM * (values ** (1 - HALF)).sum()))
-        return cls(means, within, K, K_inverse, radius)
+        K = (vectors * values ** (-EVEN / 2)) @ vectors.T
+        K_inverse = (vectors * values ** (EVEN / 2)) @ vectors.T
+        radius = float(np.sqrt(ROOM * (values ** (1 - EVEN)).sum()))
+        return cls(means, within, K, K_inverse, np.full(len(means), radius))
 
 
 def refined(lens: Lens, sums: Sums, counts: Vector, count_noise: float, doubt: Matrix, n: int) -> Mixture:
@@ -55,13 +57,14 @@ def refined(lens: Lens, sums: Sums, counts: Vector, count_noise: float, doubt: M
     for c in range(len(sizes)):
         shifts[c] = _shrunk_shift(lens, sums, sizes[c], c, doubt[c])
         raw[c] = sums.second[c] / sizes[c] - np.outer(shifts[c], shifts[c])
-    base = _pooled(lens, raw, weights, noise)
-    back = lens.radius * lens.K_inverse
+    pooled = _pooled(lens, raw, weights, noise)
     covariances = np.empty_like(raw)
     for c in range(len(sizes)):
+        back = lens.radii[c] * lens.K_inverse
+        base = _as_restless(pooled / lens.radii[c] ** 2, raw[c], float(noise[c]))
         own = base + denoised(raw[c] - base, float(noise[c]))
         covariances[c] = back @ floor_within(own, base, LEAST) @ back
-    return Mixture(weights, lens.means + shifts @ back, covariances)
+    return Mixture(weights, lens.means + (shifts * lens.radii[:, None]) @ lens.K_inverse, covariances)
 
 
 def _combined_sizes(sums: Sums, counts: Vector, count_noise: float, n: int) -> Vector:
@@ -78,7 +81,7 @@ def _shrunk_shift(lens: Lens, sums: Sums, size: float, c: int, doubt: Vector) ->
     P = len(doubt)
     shift = sums.first[c] / size
     noise = (sums.first_noise / size) ** 2
-    expected = float(np.mean(np.einsum("ij,j,ij->i", lens.K, doubt, lens.K))) / lens.radius**2
+    expected = float(np.mean(np.einsum("ij,j,ij->i", lens.K, doubt, lens.K))) / lens.radii[c] ** 2
     believed = expected / (expected + noise) if expected + noise > 0 else 0.0
     weight = max(believed, shrink_weight(float(shift @ shift), P * noise))
     found: Vector = weight * shift
@@ -86,12 +89,25 @@ def _shrunk_shift(lens: Lens, sums: Sums, size: float, c: int, doubt: Vector) ->
 
 
 def _pooled(lens: Lens, raw: Matrix, weights: Vector, noise: Vector) -> Matrix:
-    """The first stage's pooled covariance, moved toward the second's as far as its noise allows; positive definite."""
+    """The pooled covariance of K x: the first stage's, moved toward the second's as far as its noise allows."""
     P = raw.shape[1]
-    start = lens.K @ lens.within @ lens.K / lens.radius**2
-    move = np.einsum("c,cij->ij", weights, raw) - start
-    spread = float(np.sqrt(np.sum((weights * noise) ** 2)))
+    start = lens.K @ lens.within @ lens.K
+    parts = weights * lens.radii**2
+    move = np.einsum("c,cij->ij", parts, raw) - start
+    spread = float(np.sqrt(np.sum((parts * noise) ** 2)))
     base = start + shrink_weight(float(np.sum(move**2)), P * (P + 1) * spread**2) * move
     values, vectors = np.linalg.eigh((base + base.T) / 2)
     found: Matrix = (vectors * np.maximum(values, 0.02 * max(float(values.mean()), 1e-12))) @ vectors.T
     return found
+
+
+def _as_restless(pooled: Matrix, raw: Matrix, noise: float) -> Matrix:
+    """The pooled covariance with the total variance of one class, as far as the noise lets it be known.
+
+    A trace is one number out of P (P + 1) / 2 and the surest: its noise is that of P diagonal entries.
+    """
+    total = float(np.trace(pooled))
+    doubt = noise * float(np.sqrt(2 * len(pooled))) / total
+    away = float(np.trace(raw)) / total - 1
+    times = 1 + shrink_weight(away**2, doubt**2) * away
+    return pooled * max(times, doubt, CALMEST)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from gnomon.model.repair import shrink_weight
 from gnomon.privacy.guarantee import Adjacency, PureDP, Spendable
 from gnomon.privacy.mechanism import release_vector, vector_noise
 from gnomon.privacy.sensitivity import Norm, Sensitivity, histogram, row_sum
@@ -26,6 +27,7 @@ Vector = npt.NDArray[np.float64]
 SHARES = {"centre": 0.03, "length": 0.02, "columns": 0.10, "radius": 0.02}  # of the budget, where affordable
 FIRST_GRID = 2.0 ** (np.arange(-10, 1) / 2)  # of the box's half diagonal
 SECOND_GRID = 2.0 ** (np.arange(-6, 5) / 4)  # of the expected length
+HOLDS_CLASS = 0.9  # the part of its rows that the ball of a class should hold
 HOLDS_FIRST = 0.95  # the part of the rows that the ball of the columns' step should hold
 SQUARE = (
     0.5  # the weight of x^2 beside x: |x| <= 1, so a row of length r becomes one of at most r sqrt(1 + 1/4)
@@ -184,11 +186,7 @@ def _quantile(
     grid: Vector,
     holds: float,
 ) -> float:
-    """The smallest radius of the grid whose ball holds this part of the rows, from the noisy histogram of lengths.
-
-    Counted from below and from above, each weighted by its noise; less one standard deviation, since a ball that is
-    a little too small costs less than one that is too large.
-    """
+    """The smallest radius of the grid whose ball holds this part of the rows, from the noisy histogram of lengths."""
     k = place.centre.shape[0]
     fine = fine_grid(max(1.0, 2 * float(np.linalg.norm(place.weight * (1 + np.abs(place.centre))))))
 
@@ -202,11 +200,54 @@ def _quantile(
     exact = table.sum(counts, np.zeros(len(grid), dtype=np.int64), stage=stage)
     statistic = f"histogram of the lengths of the rows in {k} columns"
     noisy = account.record(release_vector(exact, _bins(loss), loss, statistic=statistic))
-    heights, std = noisy.value.astype(np.float64), noisy.noise.diagonal
+    return holding(noisy.value.astype(np.float64), noisy.noise.diagonal, table.n, grid, holds)
+
+
+def holding(heights: Vector, std: float, n: float, grid: Vector, holds: float) -> float:
+    """The smallest radius whose ball holds this part of n rows, by the noisy counts of the bins that end at `grid`.
+
+    Counted from below and from above, each weighted by its noise; less one standard deviation, since a ball that is
+    a little too small costs less than one that is too large.
+    """
     j = np.arange(1, len(grid) + 1)
-    below, above = np.cumsum(heights), table.n - (heights.sum() - np.cumsum(heights))
+    below, above = np.cumsum(heights), n - (heights.sum() - np.cumsum(heights))
     trust_below, trust_above = 1 / j, 1 / np.maximum(len(grid) - j, 0.25)
     inside = (trust_below * below + trust_above * above) / (trust_below + trust_above)
     doubt = std / np.sqrt(trust_below + trust_above)
-    enough = np.nonzero(inside >= holds * table.n - doubt)[0]
+    enough = np.nonzero(inside >= holds * n - doubt)[0]
     return float(grid[enough[0]]) if len(enough) else float(grid[-1])
+
+
+def class_radii(
+    table: Table,
+    account: Account,
+    loss: Spendable,
+    lengths: Callable[[Rows], Vector],
+    grid: Vector,
+    sizes: Vector,
+) -> Vector:
+    """A ball for the rows of every class, from the noisy histogram of their lengths.
+
+    One record is in one bin of one class, so all classes together cost what one histogram costs. A class's histogram
+    is shrunk toward that of all rows by its noise: a class that is too small to be seen gets everybody's ball.
+    """
+    L, k = len(sizes), len(grid)
+
+    def counts(rows: Rows) -> npt.NDArray[np.int64]:
+        bins = np.minimum(np.searchsorted(grid, lengths(rows)), k - 1)
+        return np.bincount(rows.codes * k + bins, minlength=L * k).astype(np.int64)
+
+    statistic = "histogram of the lengths of the rows of every class"
+    exact = table.sum(
+        counts, np.zeros(L * k, dtype=np.int64), stage="looking: lengths of the rows of a class"
+    )
+    noisy = account.record(release_vector(exact, _bins(loss), loss, statistic=statistic))
+    heights, std = noisy.value.reshape(L, k).astype(np.float64), noisy.noise.diagonal
+    everybody = heights.sum(axis=0) / table.n
+    radii = np.empty(L)
+    for c, size in enumerate(sizes):
+        away = heights[c] - size * everybody
+        weight = shrink_weight(float(away @ away), k * std**2)
+        seen = size * everybody + weight * away
+        radii[c] = holding(seen, weight * std, float(size), grid, HOLDS_CLASS)
+    return radii
