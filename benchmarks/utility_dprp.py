@@ -26,23 +26,13 @@ from threadpoolctl import threadpool_limits
 
 import gnomon as gn
 from gnomon import reproduce
+from gnomon.reproduce.dprp_printed import DPRP as PRINTED
+from gnomon.reproduce.dprp_printed import EPSILONS
 from gnomon.table.encode import Encoder
 
-EPSILONS = (8, 6, 4, 2, 1)
 DELTA = 1e-4
 Array = npt.NDArray[Any]
 SCHEMAS = Path(reproduce.__file__).parent / "schemas"
-PRINTED = {  # accuracy and AUPRC at epsilon 8, 6, 4, 2, 1, and without privacy
-    "breast_cancer_coimbra": [(0.56, 0.63), (0.54, 0.62), (0.52, 0.59), (0.51, 0.59), (0.51, 0.56), (0.94, 0.69)],
-    "breast_cancer_wisconsin_diagnostic": [
-        (0.71, 0.74), (0.69, 0.68), (0.68, 0.65), (0.63, 0.61), (0.58, 0.62), (0.98, 0.98)
-    ],
-    "indian_liver_patient": [(0.79, 0.70), (0.79, 0.66), (0.77, 0.66), (0.75, 0.65), (0.72, 0.66), (0.83, 0.74)],
-    "dermatology": [(0.35, 0.31), (0.35, 0.31), (0.32, 0.30), (0.27, 0.29), (0.28, 0.29), (0.95, 0.99)],
-    "cervical_cancer_risk": [(0.97, 0.93), (0.97, 0.93), (0.96, 0.92), (0.95, 0.91), (0.95, 0.91), (0.98, 0.99)],
-    "caesarian": [(0.56, 0.71), (0.56, 0.69), (0.55, 0.66), (0.55, 0.64), (0.54, 0.59), (0.78, 0.96)],
-    "hcc_survival": [(0.76, 0.67), (0.76, 0.65), (0.72, 0.62), (0.66, 0.60), (0.64, 0.58), (0.79, 0.72)],
-}  # fmt: skip
 
 
 def scores(X: Array, y: Array, test: Array, truth: Array, classes: int, seed: int) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,14 +34,27 @@ from gnomon.table.encode import Encoder, Rows
 if TYPE_CHECKING:
     from gnomon.release.dprp import Dprp
 
-ROWS, COVARIANCE, CHOICE = 0.80, 0.15, 0.05  # the paper's shares of epsilon and delta
 KEPT = 0.6  # k2 / d
 CANDIDATES = (0.5, 1.0, 2.0, 5.0, 10.0)  # k1 / d
 FINE_ROW = 2.0**24
 Reconstruction = Callable[[npt.NDArray[Any], Encoder], pa.Table]
 
 
-def dprp_as_printed(method: Dprp, table: Table, account: Account) -> tuple[PublicMap, Reconstruction]:
+@dataclass(frozen=True)
+class Shares:
+    """How epsilon and delta are shared out; by default as in the paper."""
+
+    rows: float = 0.80
+    covariance: float = 0.15
+    choice: float = 0.05
+
+
+PAPER_SHARES = Shares()
+
+
+def dprp_as_printed(
+    method: Dprp, table: Table, account: Account, shares: Shares = PAPER_SHARES
+) -> tuple[PublicMap, Reconstruction]:
     """Algorithm 1: P' = XR + M1, V' from X'X + M2, X' = P' (V'^T R)^+ V'^T."""
     rng = method._rng()
     rows = _UnitRows(table)
@@ -49,13 +63,13 @@ def dprp_as_printed(method: Dprp, table: Table, account: Account) -> tuple[Publi
     choice = 0.0
     if method.k1 == "auto":
         candidates = [gaussian(d, max(1, round(f * d)), rng) for f in CANDIDATES]
-        choice = CHOICE * epsilon
-        R = _choose(rows, table, account, candidates, k2, PureDP(choice))
+        choice = shares.choice * epsilon
+        R = _choose(rows, table, account, candidates, k2, PureDP(choice), shares)
     else:
         R = gaussian(d, int(method.k1), rng)
     k1 = R.shape[1]
-    sigma1 = printed_row_sigma(k1, ROWS * epsilon, ROWS * delta)
-    sigma2 = printed_covariance_sigma(COVARIANCE * epsilon, COVARIANCE * delta)
+    sigma1 = printed_row_sigma(k1, shares.rows * epsilon, shares.rows * delta)
+    sigma2 = printed_covariance_sigma(shares.covariance * epsilon, shares.covariance * delta)
     method.spool_, _, event = release_rows(
         table, rows.projected(R), k1, GRID * _longest(R), *_printed(1.0, sigma1)
     )
@@ -110,7 +124,13 @@ class _UnitRows:
 
 
 def _choose(
-    rows: _UnitRows, table: Table, account: Account, candidates: list[Matrix], k2: int, loss: PureDP
+    rows: _UnitRows,
+    table: Table,
+    account: Account,
+    candidates: list[Matrix],
+    k2: int,
+    loss: PureDP,
+    shares: Shares,
 ) -> Matrix:
     """k1 by report noisy max: what a projection loses of the rows, and the noise that it brings, both in squares.
 
@@ -125,19 +145,19 @@ def _choose(
         return np.array([np.rint(s * GRID).sum() for s in squares]).astype(np.int64)
 
     total = table.sum(residuals, np.zeros(len(candidates), np.int64), stage="choosing k1")
-    noise = [_reconstruction_noise(R, k2, account) for R in candidates]
+    noise = [_reconstruction_noise(R, k2, account, shares) for R in candidates]
     scores = -total - np.rint(np.array(noise) * table.n * GRID).astype(np.int64)
     place, event = noisy_max(scores, GRID, loss, statistic="the dimension k1 of the random projection")
     account.events.append(event)
     return candidates[place]
 
 
-def _reconstruction_noise(R: Matrix, k2: int, account: Account) -> float:
+def _reconstruction_noise(R: Matrix, k2: int, account: Account, shares: Shares) -> float:
     """The expected squared noise of a reconstructed row, from public numbers."""
     g = account.guarantee
     if math.isinf(g.epsilon):
         return 0.0
-    sigma = printed_row_sigma(R.shape[1], ROWS * g.epsilon, ROWS * g.delta)
+    sigma = printed_row_sigma(R.shape[1], shares.rows * g.epsilon, shares.rows * g.delta)
     return float(sigma**2 * np.sum(np.linalg.pinv(R) ** 2) * k2 / len(R))
 
 

@@ -1,0 +1,103 @@
+"""The experiments of DPRP: each for one small trial on generated tables, and what its lines mean."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gnomon.release.dprp_paper import Shares
+from gnomon.reproduce import dprp, dprp_printed, named, reproduce
+from gnomon.table.column import Column
+
+TABLE = "caesarian"
+
+
+def cells(column: Column, rows: int, rng: np.random.Generator) -> pa.Array:
+    if column.kind == "category":
+        return pa.array([column.values[i] for i in rng.integers(0, len(column.values), rows)])
+    if column.kind == "boolean":
+        return pa.array(rng.random(rows) < 0.5)
+    assert column.low is not None
+    assert column.high is not None
+    return pa.array(np.rint(rng.uniform(float(column.low), float(column.high), rows)))
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rng = np.random.default_rng(0)
+    for folder in dprp_printed.NAMES:
+        (tmp_path / folder).mkdir()
+        columns = {c.name: cells(c, 40, rng) for c in dprp.declared(folder).released}
+        pq.write_table(pa.table(columns), tmp_path / folder / "data.parquet")
+    monkeypatch.setattr(dprp_printed, "NAMES", {TABLE: "Caesarian"})
+    monkeypatch.setattr(dprp_printed, "KEPT", (40, 100))
+    monkeypatch.setattr(dprp, "ROWS", (0.2, 0.8))
+    monkeypatch.setattr(dprp, "ROW_SHARES", (0.03, 1.0))
+    monkeypatch.setattr(dprp, "GUESSES", 2)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [experiment.name for experiment in dprp.EXPERIMENTS])
+def test_every_experiment_runs_and_fills_its_table(name: str, data: Path, tmp_path: Path) -> None:
+    (experiment,) = named(name)
+    results = reproduce(experiment, data, tmp_path / "out", trials=1)
+    assert not results.errors
+    with (tmp_path / "out" / name / "table.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert lines
+    for line in lines:
+        measured = bool(line["sound mean"] or line["paper mean"])
+        assert measured != line["row"].endswith("the better GAN as printed")
+    assert (tmp_path / "out" / name / "figure.png").exists() == (experiment.draw is not None)
+
+
+def test_the_line_of_a_gan_holds_the_larger_printed_value(data: Path) -> None:
+    printed = {(cell.row, cell.column): cell.printed for cell in dprp.table2(data)}
+    assert printed["Caesarian, the better GAN as printed", "epsilon 8, accuracy"] == 0.53
+    assert printed["Caesarian, the better GAN as printed", "epsilon 1, AUPRC"] == 0.49
+    assert printed["Caesarian", "epsilon 8"] == {"accuracy": 0.56, "AUPRC": 0.71}
+
+
+def test_a_split_changes_the_noise_of_the_rows(data: Path) -> None:
+    train, _ = dprp.split(data, TABLE, 0)
+    few, many = (dprp.printed_split(share, 0, dprp.declared(TABLE)) for share in (0.2, 0.8))
+    assert isinstance(many, dprp.SplitDprp)
+    assert astuple(many.shares) == pytest.approx(astuple(Shares()))
+    scales = []
+    for method in (few, many):
+        method.k1 = 8
+        method.fit(train)
+        scales.append(method.events_[0].scale)
+    assert scales[0] > 3 * scales[1]  # a quarter of the budget
+
+
+def test_what_is_kept_is_a_share_of_columns_and_labels() -> None:
+    schema = dprp.declared(TABLE)  # 7 encoded columns and 2 labels
+    assert dprp.keeping(40, "paper", 0, schema).n_components == 4
+    assert dprp.keeping(40, "sound", 0, schema).n_components == 3
+    assert dprp.keeping(100, "paper", 0, schema).n_components == 7
+
+
+def test_a_trial_splits_the_same_rows_for_every_method(data: Path) -> None:
+    first, second = (dprp.split(data, TABLE, 3) for _ in range(2))
+    assert first[0].equals(second[0])
+    assert (first[0].num_rows, first[1].num_rows) == (32, 8)
+    assert not dprp.split(data, TABLE, 4)[1].equals(first[1])
+
+
+def test_the_printed_noise_tells_which_epsilon_it_delivers(data: Path) -> None:
+    paper, sound = (
+        dprp.scored(data, TABLE, partial(dprp.as_described, 8.0, calibration), 0)
+        for calibration in ("paper", "sound")
+    )
+    assert isinstance(paper, dict)
+    assert isinstance(sound, dict)
+    assert paper["epsilon delivered"] > 8
+    assert "epsilon delivered" not in sound
