@@ -12,7 +12,14 @@ from gnomon.reproduce.run import reproduce
 __all__ = ["ALL", "Cell", "Experiment", "experiments", "named", "reproduce"]
 
 ALL = "all"
-MODULES: tuple[str, ...] = ("jl_laplace",)  # each has EXPERIMENTS, a tuple of Experiment
+MODULES: tuple[str, ...] = (
+    "ron_gauss",
+    "pca_gauss",
+    "jl_laplace",
+    "dprp",
+    "dppro",
+    "dppro_adult",
+)  # each has EXPERIMENTS, a tuple of Experiment
 
 
 @cache

@@ -18,11 +18,13 @@ def missing(data: Path, files: Sequence[str]) -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def read(data: Path, table: str, columns: tuple[str, ...] | None = None) -> pa.Table:
+def read(
+    data: Path, table: str, columns: tuple[str, ...] | None = None, file: str = "data.parquet"
+) -> pa.Table:
     """A table of the data folder, kept in memory for the next cell; refuses with the file or column that is missing."""
-    path = data / table / "data.parquet"
+    path = data / table / file
     if not path.is_file():
-        raise DataError(f"The folder {str(data)!r} lacks {table}/data.parquet.")
+        raise DataError(f"The folder {str(data)!r} lacks {table}/{file}.")
     try:
         found = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError):

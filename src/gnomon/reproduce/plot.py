@@ -13,14 +13,16 @@ from gnomon.evaluate.measure import Measure
 WIDTH, HEIGHT = 5.2, 3.8  # inches of one panel
 
 
-def figure(panels: int = 1, *, width: float = WIDTH, height: float = HEIGHT) -> tuple[Any, list[Any]]:
-    """An empty figure and its axes side by side."""
+def figure(
+    panels: int = 1, *, rows: int = 1, width: float = WIDTH, height: float = HEIGHT
+) -> tuple[Any, list[Any]]:
+    """An empty figure and its axes, `panels` side by side in each of its rows."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ParameterError("Figures need matplotlib: pip install 'gnomon[plot]', then run again.") from None
-    drawn = Figure(figsize=(width * panels, height), layout="constrained")
-    return drawn, list(drawn.subplots(1, panels, squeeze=False)[0])
+    drawn = Figure(figsize=(width * panels, height * rows), layout="constrained")
+    return drawn, list(drawn.subplots(rows, panels, squeeze=False).ravel())
 
 
 def save(drawn: Any, folder: Path) -> None:
