@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from datetime import UTC, date, datetime
 from typing import Any, Literal, TypeGuard, get_args
 
@@ -69,6 +70,7 @@ class Column(BaseModel):
     role: Literal["target"] | None = None
 
     def __init__(self, **data: Any) -> None:
+        _refuse_endless(data)
         try:
             super().__init__(**data)
         except ValidationError as error:
@@ -118,6 +120,26 @@ class Column(BaseModel):
         return self
 
 
+def _refuse_endless(data: dict[str, Any]) -> None:
+    """A schema from elsewhere may hold an integer that Python itself refuses to print."""
+    for item in data.values():
+        for part in item if isinstance(item, list | tuple) else (item,):
+            if isinstance(part, int) and part.bit_length() > 1024:
+                raise SchemaError(
+                    f"The column {data.get('name')!r} of the schema holds a number of more than 300 digits; "
+                    "declare one that fits 64 bits."
+                )
+
+
+def _shown(value: Any) -> str:
+    """What was given, as far as a sentence can hold it."""
+    try:
+        text = repr(value)
+    except ValueError:  # an endless integer, deep inside
+        return "something else"
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
 def _sentence(name: Any, error: ValidationError) -> str:
     first = error.errors()[0]
     key = str(first["loc"][0]) if first["loc"] else ""
@@ -131,7 +153,7 @@ def _sentence(name: Any, error: ValidationError) -> str:
     if key == "name":
         return "A column of the schema must have a name that is text."
     got = first["input"]
-    return f"The {key!r} of {where} in the schema must be {_EXPECTED[key]}. Got {got!r} instead."
+    return f"The {key!r} of {where} in the schema must be {_EXPECTED[key]}. Got {_shown(got)} instead."
 
 
 def _check_name(name: str) -> None:
@@ -237,7 +259,7 @@ def _check_category(column: Column) -> None:
             f"The values of column {name!r} must fit 64 bits; declare larger numbers as text, in quotes."
         )
     keys = [value_key(value) for value in column.values]
-    twice = sorted({key for key in keys if keys.count(key) > 1}) if len(set(keys)) < len(keys) else []
+    twice = sorted(key for key, count in Counter(keys).items() if count > 1)
     if twice:
         raise SchemaError(
             f"The values of column {name!r} name {twice[0]!r} more than once; remove the repetition."
@@ -321,8 +343,14 @@ def _moment(data: dict[str, Any], key: str) -> date | datetime:
             f"2020-12-31T23:59:59. Got {data[key]!r} instead."
         )
     if isinstance(value, datetime) and value.tzinfo is not None:
-        # UTC throughout, because TOML cannot write an offset of part of a minute.
-        return value.astimezone(UTC)
+        try:
+            # UTC throughout, because TOML cannot write an offset of part of a minute.
+            return value.astimezone(UTC)
+        except OverflowError:
+            raise SchemaError(
+                f"The {key} of date column {data.get('name')!r} lies outside the years 1 to 9999 in UTC; "
+                "declare one inside."
+            ) from None
     return value
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from gnomon.table.source import Source
 
 __all__ = ["Column", "Kind", "Scalar", "Schema"]
+
+LARGEST = 2**24  # characters of a schema that somebody sends
+# The parser's time grows with the square of the dots in a key, and a schema's keys have one.
+_DOTTED = re.compile(
+    r"""(?:^|[\[{,])[ \t]*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}""", re.MULTILINE
+)
 
 
 class Schema(BaseModel):
@@ -42,9 +50,7 @@ class Schema(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Schema:
         names = [column.name for column in self.columns]
-        twice = (
-            sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-        )
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         if twice:
             raise SchemaError(
                 f"The schema declares the column {twice[0]!r} more than once; keep one of them."
@@ -64,7 +70,8 @@ class Schema(BaseModel):
     def load(cls, path: str | Path) -> Schema:
         """The schema in a TOML file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            with Path(path).open(encoding="utf-8") as file:
+                text = file.read(LARGEST + 1)
         except FileNotFoundError:
             raise SchemaError(
                 f"The schema {str(path)!r} does not exist; check the path, or draft one with `gnomon init`."
@@ -78,10 +85,19 @@ class Schema(BaseModel):
     @classmethod
     def loads(cls, text: str) -> Schema:
         """The schema in a TOML text: [table] with its name and one [columns.<name>] per column."""
+        if len(text) > LARGEST:
+            raise SchemaError(f"The schema is longer than {LARGEST} characters, which no schema is.")
+        if _DOTTED.search(text):
+            raise SchemaError("The schema nests its keys far deeper than [columns.<name>]; write them so.")
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise SchemaError(f"The schema does not parse as TOML: {error}; repair that place.") from None
+        except (ValueError, RecursionError):
+            raise SchemaError(
+                "The schema does not parse as TOML: it nests too deep or holds a number of too many digits; "
+                "repair it."
+            ) from None
         table, columns = _parts(document)
         return cls(name=table.get("name", "table"), columns=tuple(_columns(columns)))
 
