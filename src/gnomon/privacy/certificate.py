@@ -26,9 +26,10 @@ TRUST = (
     "central: the custodian holds the table in the clear, gnomon runs on the custodian's machine, "
     "and readers see only this release"
 )
-_LARGEST = 1_000_000  # characters of a certificate that somebody sends
+LARGEST = 1_000_000  # characters of a certificate that somebody sends
 _SLACK = 1 + 1e-9  # shares of a budget are doubles, and add up to the whole only nearly
 _DEEPEST = 12  # levels; a certificate has four
+_NODES = 20_000  # values, which take seconds to read; a certificate has some hundred
 _PACKAGES = ("gnomon", "numpy", "scipy", "opendp", "cryptography")
 _SAMPLERS = {
     "discrete-laplace": "laplace",
@@ -212,8 +213,8 @@ class Certificate(_Part):
         """Read a certificate from anywhere: nothing in it is executed, sizes are capped, every field is
         checked.
         """
-        if len(text) > _LARGEST:
-            raise DataError(f"The certificate is longer than {_LARGEST} characters, which no certificate is.")
+        if len(text) > LARGEST:
+            raise DataError(f"The certificate is longer than {LARGEST} characters, which no certificate is.")
         try:
             loaded = yaml.load(text, Loader=_Loader)
         except (yaml.YAMLError, ValueError, TypeError):
@@ -251,11 +252,13 @@ class _Loader(yaml.SafeLoader):
     """
 
     _depth = 0
+    _nodes = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent) or self._depth > _DEEPEST:
-            raise yaml.YAMLError("aliases and deep nests are not allowed")
+        if self.check_event(yaml.AliasEvent) or self._depth > _DEEPEST or self._nodes > _NODES:
+            raise yaml.YAMLError("aliases, deep nests and endless lists are not allowed")
         self._depth += 1
+        self._nodes += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node

@@ -19,11 +19,12 @@ import pyarrow.parquet as pq
 
 from gnomon.engine.local import Progress, quiet
 from gnomon.errors import DataError, OutputError
-from gnomon.privacy.certificate import Certificate
-from gnomon.release.map import PublicMap, load_map, save_map
+from gnomon.privacy.certificate import LARGEST, Certificate
+from gnomon.release.map import LARGEST_FILE, PublicMap, load_map, save_map
+from gnomon.table.base import Source, reading
 from gnomon.table.encode import Encoder
+from gnomon.table.schema import LARGEST as SCHEMA_LARGEST
 from gnomon.table.schema import Schema
-from gnomon.table.source import Source
 
 if TYPE_CHECKING:
     from gnomon.release.base import Release
@@ -148,15 +149,19 @@ def open_release(path: Path) -> Opened:
             raise DataError(
                 f"The release folder {str(path)!r} lacks {name}; ask its publisher for a whole copy."
             )
-    certificate = Certificate.from_yaml(
-        (path / "certificate.yaml").read_text(encoding="utf-8", errors="replace")
-    )
-    for name in ("schema.toml", "map.npz"):
-        if certificate.files.get(name, _sha256(path / name)) != _sha256(path / name):
-            raise DataError(
-                f"The file {name} in {str(path)!r} is not the one that its certificate names; "
-                "ask the publisher for a whole copy."
-            )
+    with reading(f"The release folder {str(path)!r}"):
+        with (path / "certificate.yaml").open(encoding="utf-8", errors="replace") as file:
+            certificate = Certificate.from_yaml(file.read(LARGEST + 1))
+        for name, most in (("schema.toml", 4 * SCHEMA_LARGEST), ("map.npz", LARGEST_FILE)):
+            if (path / name).stat().st_size > most:
+                raise DataError(
+                    f"The file {name} in {str(path)!r} is longer than {most} bytes and is not read."
+                )
+            if name in certificate.files and certificate.files[name] != _sha256(path / name):
+                raise DataError(
+                    f"The file {name} in {str(path)!r} is not the one that its certificate names; "
+                    "ask the publisher for a whole copy."
+                )
     schema = Schema.load(path / "schema.toml")
     return Opened(path, certificate, schema, PublicMap.of_arrays(load_map(path / "map.npz")))
 
