@@ -22,6 +22,8 @@ from gnomon.table.check import check
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
 
+MOST_ROWS = 10**12  # more would fill any disk
+
 
 def publish(
     data: Any,
@@ -54,9 +56,9 @@ def publish(
 
 def _check_rows(method: Release, rows: int, n: int) -> None:
     """Refuse, before anything is charged, a number of rows that the method cannot publish."""
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         raise ParameterError(
-            f"The number of rows to publish must be an integer of at least 1. Got {rows!r} instead."
+            f"The number of rows to publish must be an integer from 1 to {MOST_ROWS:,}. Got {rows!r} instead."
         )
     if not isinstance(method, ModelRelease) and rows != n:
         raise ParameterError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import time
 import zipfile
 from fractions import Fraction
 from unittest import mock
@@ -15,9 +16,12 @@ import pyarrow as pa
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DataError, SchemaError
+from gnomon.errors import DataError, GnomonError, ParameterError, SchemaError
+from gnomon.privacy.certificate import LARGEST, Certificate
+from gnomon.privacy.ledger import Ledger
 from gnomon.privacy.noise import symmetric
-from gnomon.release.folder import write_release
+from gnomon.publish import publish
+from gnomon.release.folder import open_release, write_release
 from gnomon.release.map import PublicMap, load_map, save_map
 from gnomon.table.source import open_source
 
@@ -103,6 +107,94 @@ def test_a_header_that_is_no_text_is_refused_in_a_sentence(tmp_path) -> None:
 def test_a_category_too_large_for_a_file_is_refused_in_a_sentence() -> None:
     with pytest.raises(SchemaError, match="must fit 64 bits"):
         gn.Column(name="a", kind="category", values=(1, 10**40))
+
+
+COLUMN = '[table]\nname = "t"\n[columns.a]\n'
+HOSTILE_SCHEMAS = {
+    "a nest that exhausts the stack": COLUMN + "kind = 'category'\nvalues = " + "[" * 20_000,
+    "inline tables without end": COLUMN + "kind = " + "{a = " * 20_000,
+    "a decimal that Python does not parse": COLUMN + "kind = 'number'\nlow = 0\nhigh = " + "9" * 5000,
+    "an integer that Python does not print": COLUMN + "kind = 'number'\nlow = 0\nhigh = 0x" + "F" * 5000,
+    "the same as a kind": COLUMN + "kind = 0x" + "F" * 5000,
+    "the same in a list": COLUMN + "kind = 'category'\nvalues = [[0x" + "F" * 5000 + "]]",
+    "the same as other": COLUMN + "kind = 'category'\nvalues = [1, 2]\nother = 0x" + "F" * 5000,
+    "a date before the year 1": COLUMN
+    + "kind = 'date'\nlow = 0001-01-01T00:00:00+23:59\nhigh = 2000-01-01T00:00:00Z",
+    "a key with a hundred thousand dots": "a." * 100_000 + "a = 1",
+    "a header with as many": '["a"' + " . a" * 100_000 + "]",
+    "repeated values": COLUMN + f"kind = 'category'\nvalues = {[*range(20_000), 1]}",
+    "characters without end": COLUMN + "#" * (2**24),
+}
+
+
+@pytest.mark.parametrize("harm", sorted(HOSTILE_SCHEMAS))
+def test_a_hostile_schema_is_refused_in_a_sentence_and_soon(harm) -> None:
+    """Errors of the parser and of Python, or minutes in loops that grow with the square of the input."""
+    began = time.process_time()
+    with pytest.raises(SchemaError) as refusal:
+        gn.Schema.loads(HOSTILE_SCHEMAS[harm])
+    assert time.process_time() - began < 5
+    assert len(str(refusal.value)) < 1000
+
+
+@pytest.mark.parametrize("part", ["- a\n", "a: b\n", "? a\n: b\n", "[", "{", "'"])
+def test_an_endless_certificate_is_refused_soon(part) -> None:
+    """A list of a million characters took twenty seconds."""
+    began = time.process_time()
+    with pytest.raises(DataError, match="certificate"):
+        Certificate.from_yaml(part * (LARGEST // len(part)))
+    assert time.process_time() - began < 12
+
+
+@pytest.mark.parametrize("name", ["certificate.yaml", "schema.toml", "map.npz"])
+def test_no_more_of_a_hostile_file_is_read_than_it_may_hold(tmp_path, name) -> None:
+    schema = gn.Schema.of_arrays(1, (0.0, 1.0), names=["a"])
+    write_release(gn.RonGauss(1.0, schema=schema).fit(pa.table({"a": [0.5, 0.25]})), tmp_path / "out")
+    if name != "certificate.yaml":  # a hostile publisher hashes what he likes
+        (tmp_path / "out" / "certificate.yaml").write_text(
+            open_release(tmp_path / "out").certificate.with_files({}).to_yaml()
+        )
+    with (tmp_path / "out" / name).open("r+b") as file:
+        file.truncate(8 << 30)  # a hole, which takes no room on a disk
+    with pytest.raises(GnomonError, match="longer than"):
+        open_release(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon": 1e-300}, "'epsilon' parameter of .* at least 0.0001"),
+        ({"epsilon": 1.0, "delta": 1e-300}, "'delta' parameter of .* 0 or at least 1e-100"),
+        ({"epsilon": 1.0, "random_state": -1}, "'random_state' parameter of .* at least 0. Got -1"),
+        ({"epsilon": 1.0, "random_state": "x"}, "'random_state' parameter of .* at least 0. Got 'x'"),
+    ],
+)
+@pytest.mark.parametrize("method", [gn.RonGauss, gn.JlLaplace])
+def test_parameters_that_numpy_refuses_are_refused_before_the_charge(
+    tmp_path, method, parameters, message
+) -> None:
+    """They ended in exit code 70, after the charge."""
+    schema = gn.Schema.of_arrays(1, (0.0, 1.0), names=["a"])
+    book = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(ParameterError, match=message):
+        publish(
+            pa.table({"a": [0.5, 0.25]}), method(schema=schema, **parameters), tmp_path / "out", ledger=book
+        )
+    assert book.datasets() == []
+
+
+def test_rows_that_no_disk_holds_are_refused_before_the_charge(tmp_path) -> None:
+    schema = gn.Schema.of_arrays(1, (0.0, 1.0), names=["a"])
+    book = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(ParameterError, match="from 1 to 1,000,000,000,000"):
+        publish(
+            pa.table({"a": [0.5, 0.25]}),
+            gn.RonGauss(1.0, schema=schema),
+            tmp_path / "out",
+            ledger=book,
+            rows=10**23,
+        )
+    assert book.datasets() == []
 
 
 def test_goe_noise_beside_the_diagonal_is_never_below_its_share() -> None:

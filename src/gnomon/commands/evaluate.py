@@ -60,7 +60,7 @@ def run(
         typer.Option("--membership", help="Also attack the method with shadow models (fits it 11 times)."),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Repeats subsamples and models.")
+        int | None, typer.Option("--seed", metavar="N", min=0, help="Repeats subsamples and models.")
     ] = None,
 ) -> None:
     """Measure what a release is worth: train on it, test on real rows, compare the distributions.

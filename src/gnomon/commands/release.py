@@ -69,6 +69,7 @@ def run(
         typer.Option(
             "--seed",
             metavar="N",
+            min=0,
             help="Repeats the projection and the sampling of the model. It never reaches the noise.",
         ),
     ] = None,

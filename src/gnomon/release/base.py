@@ -32,6 +32,8 @@ GRID_WORDS = (
     f"the grid of {GRID} steps to a unit: sensitivities and scales of sums of rows count steps (of products, squared), "
     "those of histograms count rows"
 )
+SMALLEST = 1e-4  # epsilon
+SMALLEST_DELTA = 1e-100
 Task = Literal["clustering", "classification", "regression"]
 Charge = Callable[[Guarantee], None]
 
@@ -122,6 +124,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
         `charge` is called with the guarantee after everything public has been checked and before any row is read.
         """
         guarantee = self._guarantee()
+        self._rng()
         self._labels_from_y = False
         table = self._open(X, y, progress)
         if self.calibration == "paper" and table.schema.estimated:
@@ -158,6 +161,11 @@ class Release(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"The 'epsilon' parameter of {who} must be a positive number. Got {epsilon!r} instead."
             )
+        if epsilon < SMALLEST:
+            raise ParameterError(
+                f"The 'epsilon' parameter of {who} must be at least {SMALLEST:g}: the noise of less does not fit "
+                f"64-bit integers. Got {epsilon!r} instead."
+            )
         if math.isinf(epsilon) and not self.not_private:
             raise ParameterError(
                 f"The 'epsilon' parameter of {who} is infinite, which is no privacy at all; "
@@ -165,6 +173,11 @@ class Release(BaseEstimator):  # type: ignore[misc]
             )
         if not isinstance(delta, (int, float, np.number)) or not 0 <= delta < 1:
             raise ParameterError(f"The 'delta' parameter of {who} must be in [0, 1). Got {delta!r} instead.")
+        if 0 < delta < SMALLEST_DELTA:
+            raise ParameterError(
+                f"The 'delta' parameter of {who} must be 0 or at least {SMALLEST_DELTA:g}, below which 64-bit numbers "
+                f"hold no tails. Got {delta!r} instead."
+            )
         if self.calibration not in ("sound", "paper"):
             raise ParameterError(
                 f"The 'calibration' parameter of {who} must be 'sound' or 'paper'. Got {self.calibration!r} instead."
@@ -306,7 +319,13 @@ class Release(BaseEstimator):  # type: ignore[misc]
 
     def _rng(self) -> np.random.Generator:
         """Seeds the projection and the sampling of the model; never the noise."""
-        return np.random.default_rng(self.random_state)
+        try:
+            return np.random.default_rng(self.random_state)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"The 'random_state' parameter of {type(self).__name__} must be None, a generator, or an integer of at "
+                f"least 0. Got {self.random_state!r} instead."
+            ) from None
 
 
 def _with_placeholder_bounds(schema: Schema) -> Schema:
