@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gnomon.errors import DataError
+from gnomon.table.check import check
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
@@ -231,11 +234,50 @@ def test_blanks_of_a_csv_are_missing_unless_declared(tmp_path: Path) -> None:
     assert table["ward"].to_pylist() == ["north", "NA", None, None, "a\nb"]
 
 
+WIDE = Schema.loads(
+    f"[columns.n]\nkind = 'number'\ninteger = true\nlow = {2**60}\nhigh = {2**60 + 8}\nmissing = 'indicator'"
+)
+
+
 def test_a_csv_keeps_integers_beyond_the_reach_of_floats(tmp_path: Path) -> None:
-    big = 2**60 + 1
-    schema = Schema.loads(f"[columns.n]\nkind = 'number'\ninteger = true\nlow = {2**60}\nhigh = {2**60 + 9}")
-    source = open_source(written(tmp_path, f"n\n{big}\n"), schema=schema)
-    assert next(source.batches(["n"]))["n"].to_pylist() == [big]
+    source = open_source(written(tmp_path, f"n\n{2**60 + 1}\n{2**60 + 6}\n"), schema=WIDE)
+    assert Encoder(WIDE).encode(next(source.batches(["n"]))).X[:, 0].tolist() == [-0.75, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        (f"{2**60 + 6}.0", -1.0),  # a float in text, rounded by itself and by nobody else
+        ("1.152921504606846976e18", -1.0),
+        ("1e3", -1.0),
+        ("+9e300", 1.0),
+        ("-inf", -1.0),
+        (f" +{2**60 + 6} ", 0.5),
+        ("9" * 60, 1.0),
+        ("NaN", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_what_check_lets_pass_is_encoded(tmp_path: Path, cell: str, code: float) -> None:
+    """Texts of other forms passed the check and were refused after the charge; they move no other cell."""
+    source = open_source(written(tmp_path, f'n\n{2**60 + 1}\n"{cell}"\n{2**60 + 6}\n'), schema=WIDE)
+    assert check(source, WIDE).ok
+    assert Encoder(WIDE).encode(next(source.batches(["n"]))).X[:, 0].tolist() == [-0.75, code, 0.5]
+
+
+def test_integers_that_a_library_made_floats_are_refused_by_the_check() -> None:
+    """pandas does so beside a missing cell, and rounds what the other records hold."""
+    cells = [2**60 + 1, None, 2**60 + 6]
+    found = check(open_source(pd.DataFrame({"n": cells})), WIDE)
+    assert "cannot tell such integers apart" in found.problems[0]
+    kept = open_source(pd.DataFrame({"n": pd.array(cells, dtype="Int64")}))
+    assert check(kept, WIDE).ok
+    assert Encoder(WIDE).encode(next(kept.batches(["n"]))).X[:, 0].tolist() == [-0.75, 0.0, 0.5]
+
+
+def test_decimals_beyond_the_reach_of_floats_stay_apart() -> None:
+    cells = pa.array([Decimal(2**60 + 1), None, Decimal(2**60 + 6)], pa.decimal128(30, 2))
+    assert Encoder(WIDE).encode(pa.record_batch([cells], names=["n"])).X[:, 0].tolist() == [-0.75, 0.0, 0.5]
 
 
 def test_a_csv_column_that_starts_with_integers_may_go_on_with_fractions(tmp_path: Path) -> None:

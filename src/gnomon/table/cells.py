@@ -7,6 +7,7 @@ Alien cells are marked and not raised here, because `check` counts them and `enc
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -25,6 +26,7 @@ Mask = NDArray[np.bool_]
 UNKNOWN = -1  # the code of a category that the schema does not declare
 DAY = 86_400_000_000  # microseconds
 _EARLIEST, _LATEST = -62_135_596_800, 253_402_300_799  # seconds: the years 1 to 9999
+_INT64 = (-(2**63), 2**63 - 1)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NUMBER = r"^\s*[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[iI]nf(inity)?|[nN]a[nN])\s*$"
 
@@ -68,6 +70,21 @@ def numbers(array: pa.Array) -> Cells:
     if is_text(array.type):
         return _text_numbers(array)
     return _all_alien(array, np.float64)
+
+
+def whole_numbers(array: pa.Array) -> Cells:
+    """Integers of 64 bits, exact in every form that can hold them; floating-point numbers as they are."""
+    array = plain(array)
+    if is_type.is_dictionary(array.type):
+        array = plain(array.dictionary_decode())
+    if is_type.is_decimal(array.type):
+        return _wholes([_whole(cell) if cell is not None else None for cell in array.to_pylist()])
+    if not is_text(array.type):
+        return numbers(array)
+    trimmed = pc.utf8_trim_whitespace(array)
+    if pc.all(pc.match_substring_regex(trimmed, r"^-?\d{1,18}$")).as_py():
+        return Cells(trimmed.cast(pa.int64()).fill_null(0).to_numpy(), _nulls(array))
+    return _wholes([None if text is None else _whole_text(text) for text in trimmed.to_pylist()])
 
 
 def codes(array: pa.Array, lookup: Mapping[str, int]) -> Cells:
@@ -154,6 +171,30 @@ def _text_numbers(array: pa.Array) -> Cells:
         good = pc.fill_null(pc.match_substring_regex(trimmed, _NUMBER), True)
         numeric = pc.if_else(good, trimmed, pa.scalar(None, array.type)).cast(pa.float64())
         return Cells(numeric.to_numpy(zero_copy_only=False), None, ~good.to_numpy(zero_copy_only=False))
+
+
+def _wholes(cells: list[int | bool | None]) -> Cells:
+    """Integers, None where a cell is missing, False where it is alien."""
+    values = np.array([cell or 0 for cell in cells], dtype=np.int64)
+    missing = np.array([cell is None for cell in cells], dtype=bool)
+    alien = np.array([cell is False for cell in cells], dtype=bool)
+    return Cells(values, missing if missing.any() else None, alien if alien.any() else None)
+
+
+def _whole(number: int | float | Decimal) -> int:
+    """The nearest integer of 64 bits."""
+    if number in (math.inf, -math.inf):
+        return _INT64[number > 0]
+    return min(max(round(number), _INT64[0]), _INT64[1])
+
+
+def _whole_text(text: str) -> int | bool | None:
+    if not re.match(_NUMBER, text):
+        return False
+    if re.fullmatch(r"[+-]?\d{1,40}", text):
+        return _whole(int(text))
+    number = float(text)
+    return None if math.isnan(number) else _whole(number)
 
 
 def _text_moments(array: pa.Array) -> Cells:

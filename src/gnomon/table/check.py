@@ -97,10 +97,12 @@ class _Tally:
         self.column = column
         self.counts = ColumnCheck(column.name)
         self.seen: set[int] = set()
+        self.merged = False  # whole numbers that came as floats, which cannot tell them apart
         self._codec = _reader(column)
 
     def add(self, array: pa.Array) -> None:
         values, missing, alien = self._codec.read(array)
+        self.merged |= self.column.wide and values.dtype.kind == "f"
         absent = np.zeros(len(values), dtype=bool) if missing is None else missing.copy()
         if values.dtype.kind == "f":
             absent |= np.isnan(values)
@@ -136,6 +138,12 @@ class _Tally:
 
     def _problems(self) -> Iterator[str]:
         counts, name = self.counts, self.column.name
+        if self.merged:
+            yield (
+                f"The column {name!r} is declared beyond 2^51 and holds floating-point numbers, which cannot tell such "
+                "integers apart (pandas turns integers beside a missing cell into them); store it as integers, in "
+                "pandas as Int64, or leave out integer = true."
+            )
         if counts.alien:
             yield (
                 f"The column {name!r} has {counts.alien} cells that are not {self._codec.cells_are}; "

@@ -178,8 +178,8 @@ class CsvSource(_FileSource):
         column = self._declared.get(name)
         if column is None or column.kind != "number":
             return pa.string()
-        # float64 would merge neighbouring integers beyond 2^53.
-        return pa.int64() if column.wide else pa.float64()
+        # float64 would merge neighbouring integers beyond 2^53, and int64 refuse 5.0 and 1e3, which `check` lets pass
+        return pa.string() if column.wide else pa.float64()
 
     def _blanks_out(self, name: str, array: pa.Array) -> pa.Array:
         if not pa.types.is_string(array.type):

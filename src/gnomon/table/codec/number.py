@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gnomon.table.cells import DAY, Cells, microseconds, moments, numbers
+from gnomon.table.cells import DAY, Cells, microseconds, moments, numbers, whole_numbers
 from gnomon.table.codec.base import Codec, Floats
 from gnomon.table.column import Column
 
@@ -83,7 +83,7 @@ class WholeCodec(Codec):
         return pa.int64()
 
     def read(self, array: pa.Array) -> Cells:
-        return numbers(array)
+        return whole_numbers(array)
 
     def _write(self, values: NDArray[Any], out: Floats) -> None:
         row = out[0]
