@@ -33,8 +33,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ron_gauss, "EPSILONS", (1.0,))
     monkeypatch.setattr(ron_gauss_attack, "EPSILONS", (1.0,))
     monkeypatch.setattr(ron_gauss_attack, "SHADOWS", 1)
-    monkeypatch.setattr(pca_gauss, "SWEPT", (1, 4))
+    monkeypatch.setattr(pca_gauss, "SWEPT", (4,))
     monkeypatch.setattr(pca_gauss, "SHARES", (0.5,))
+    monkeypatch.setattr(pca_gauss, "FEW", (4,))
     monkeypatch.setattr(pca_gauss, "DRAWN", (1, 4))
     monkeypatch.setattr(pca_gauss, "EPSILONS", (1.0,))
 
@@ -80,7 +81,7 @@ def test_printed_values_stand_beside_their_methods_once(name: str, printed: list
 def test_the_model_learns_where_the_noise_is_small(data: Path) -> None:
     split = tasks.SPORTS.split(data, 0)
     found = worth(tasks.SPORTS, split, Method("", "ron-gauss"), {}, "sound", 1000.0, 0)
-    floor = tasks.SPORTS.floor(split, 0)
+    floor = tasks.SPORTS.floor(split)
     assert found["accuracy, %"] > floor["accuracy, %"] + 20
 
 

@@ -145,7 +145,7 @@ def floor_cells(task: Task, data: Path, row: str, label: str = "") -> list[Cell]
             metric + label,
             None,
             task.data,
-            lambda trial: task.floor(task.split(data, trial), trial)[metric],
+            lambda trial: task.floor(task.split(data, trial))[metric],
         )
     ]
 
