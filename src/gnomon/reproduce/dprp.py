@@ -200,14 +200,14 @@ def better_gan(folder: str, place: int) -> dict[str, float]:
 
 
 def draw2(results: Results, folder: Path) -> None:
-    drawn, axes = plot.figure(len(printed.NAMES), width=2.7, height=3.6)
+    drawn, axes = plot.figure(len(printed.NAMES), width=2.5, height=3.6)
     at = printed.EPSILONS
     for axis, (table, name) in zip(axes, printed.NAMES.items(), strict=True):
         lines = [
             plot.Curve(label, [(e, results.measure(name, f"epsilon {e}", c, "accuracy")) for e in at], style)
             for label, c, style in (("printed noise", "paper", "o-"), ("sound", "sound", "s-"))
         ]
-        plot.curves(axis, lines, title=name, x="epsilon", y="accuracy", log=True)
+        plot.curves(axis, lines, title=name, x="epsilon", y="accuracy" if axis is axes[0] else "")
         axis.plot(at, [p[0] for p in printed.DPRP[table]], "k--", linewidth=1, label="DPRP as printed")
         gan = [better_gan(table, place)["accuracy"] for place in range(len(at))]
         axis.plot(at, gan, "k:", linewidth=1, label="better GAN as printed")
@@ -218,8 +218,8 @@ def draw2(results: Results, folder: Path) -> None:
             measured = results.measure(name, "no privacy", "none", part)
             if measured is not None:
                 axis.axhline(measured.mean, linewidth=1, color=colour, label=label)
-        axis.legend().remove()
-    axes[-1].legend(fontsize=6)
+        axis.get_legend().remove()
+    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
     plot.save(drawn, folder)
 
 
