@@ -278,6 +278,7 @@ def draw_budget(results: Results, folder: Path) -> None:
             plot.curves(axis, [plot.Curve(name, points)], title="", x="", y="accuracy", log=points is sound)
     axes[0].set(title="printed noise, epsilon 4", xlabel="share of the budget for the projected rows")
     axes[1].set(title="sound, epsilon 4", xlabel="row_share")
+    axes[0].get_legend().remove()
     plot.save(drawn, folder)
 
 

@@ -112,6 +112,8 @@ def number(value: float) -> str:
     """Four significant digits, no exponent for what a person reads at a glance."""
     if value == 0 or math.isnan(value) or math.isinf(value):
         return f"{value:g}"
+    if abs(value) >= 1e6:
+        return f"{value:.3g}"
     digits = max(0, 3 - math.floor(math.log10(abs(value))))
     return f"{value:.{digits}f}" if digits <= 7 else f"{value:.3g}"
 
@@ -154,13 +156,15 @@ def markdown(results: Results) -> str:
             "A value *(at ...)* is the best mean of a sweep, chosen after the fact as in the paper; the whole sweep is "
             "below. Choosing so on private rows would cost budget."
         )
-    parts += [f"- {note}" for note in experiment.notes]
-    parts += [f"- no value: {record.row}, {record.column}: {record.error}" for record in results.errors]
+    notes = [f"- {note}" for note in experiment.notes]
+    notes += [f"- no value: {record.row}, {record.column}: {record.error}" for record in results.errors]
+    if notes:
+        parts.append("\n".join(notes))
     if experiment.draw is not None:
         parts.append(f"![{experiment.title}](figure.png)")
     if sweeps:
         parts += ["## The whole sweep", _rows(sweeps)]
-    return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _trials(results: Results) -> int:
