@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import random
 import time
@@ -13,16 +14,20 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 
 import gnomon as gn
-from gnomon.errors import DataError, GnomonError, ParameterError, SchemaError
+from gnomon.commands.output import new_file
+from gnomon.errors import DataError, GnomonError, OutputError, ParameterError, SchemaError
 from gnomon.privacy.certificate import LARGEST, Certificate
 from gnomon.privacy.ledger import Ledger
 from gnomon.privacy.noise import symmetric
 from gnomon.publish import publish
 from gnomon.release.folder import open_release, write_release
 from gnomon.release.map import PublicMap, load_map, save_map
+from gnomon.table.check import check
 from gnomon.table.source import open_source
 
 CANARY = 0.123456789012345
@@ -102,6 +107,61 @@ def test_a_header_that_is_no_text_is_refused_in_a_sentence(tmp_path) -> None:
     (tmp_path / "t.csv").write_bytes(b"a\xf8e,b\n1,2\n3,4\n")
     with pytest.raises(DataError, match="content is damaged"):
         open_source(tmp_path / "t.csv")
+
+
+def test_text_that_is_no_text_is_refused_in_a_sentence(tmp_path) -> None:
+    """Arrow trusts what a file says of itself: a UnicodeDecodeError from Parquet, reads past the end from Arrow IPC."""
+    schema = gn.Schema.loads("[columns.a]\nkind = 'category'\nvalues = ['north', 'south']\nother = 'south'")
+    table = pa.table({"a": ["north", "south", "canary"]})
+    pq.write_table(table, tmp_path / "t.parquet", compression="none", use_dictionary=False)
+    pa.feather.write_feather(table, str(tmp_path / "t.arrow"), compression="uncompressed")
+    for name in ("t.parquet", "t.arrow"):
+        path = tmp_path / name
+        path.write_bytes(path.read_bytes().replace(b"canary", b"can\xffry"))
+        with pytest.raises(DataError, match="cannot be read as Arrow data") as refusal:
+            check(open_source(path), schema)
+        assert "can" not in str(refusal.value).replace("cannot", "")
+
+
+def test_offsets_past_the_end_of_a_file_are_refused_in_a_sentence(tmp_path) -> None:
+    path = tmp_path / "t.arrow"
+    pa.feather.write_feather(pa.table({"a": ["north"] * 40}), str(path), compression="uncompressed")
+    ends = np.arange(0, 205, 5, dtype=np.int32)
+    assert ends.tobytes() in path.read_bytes()
+    far = np.where(ends > 100, 2**30, ends).astype(np.int32)
+    path.write_bytes(path.read_bytes().replace(ends.tobytes(), far.tobytes()))
+    with pytest.raises(DataError, match="cannot be read as Arrow data"):
+        list(open_source(path).batches(["a"]))
+
+
+def test_a_file_that_lies_about_its_rows_is_refused_in_a_sentence(tmp_path) -> None:
+    pq.write_table(pa.table({"a": [1.0] * 61}), tmp_path / "t.parquet")
+    held = (tmp_path / "t.parquet").read_bytes()
+    said = []
+    for place in range(len(held) - 1):
+        if held[place : place + 2] == b"\x16\x7a":  # 61 rows, of the file or of a group
+            (tmp_path / "t.parquet").write_bytes(held[:place] + b"\x16\x60" + held[place + 2 :])
+            with contextlib.suppress(DataError):
+                said.append(sum(b.num_rows for b in open_source(tmp_path / "t.parquet").batches(["a"])))
+    assert set(said) <= {61}  # what was let pass was read whole
+
+
+def test_a_name_too_long_for_a_disk_is_refused_in_a_sentence_before_the_charge(tmp_path) -> None:
+    """Exit code 70; for a release folder of nearly the longest name, after the charge."""
+    with pytest.raises(DataError, match="File name too long"):
+        open_source(tmp_path / ("x" * 300 + ".csv"))
+    with pytest.raises(OutputError, match="File name too long"), new_file(tmp_path / ("x" * 300)):
+        pass
+    schema, book = gn.Schema.of_arrays(1, (0.0, 1.0), names=["a"]), Ledger(tmp_path / "ledger.sqlite")
+    for length in (300, 250):
+        with pytest.raises(OutputError, match="File name too long"):
+            publish(
+                pa.table({"a": [0.5, 0.25]}),
+                gn.RonGauss(1.0, schema=schema),
+                tmp_path / ("x" * length),
+                ledger=book,
+            )
+    assert book.datasets() == []
 
 
 def test_a_category_too_large_for_a_file_is_refused_in_a_sentence() -> None:

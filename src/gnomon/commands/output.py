@@ -14,12 +14,12 @@ from gnomon.errors import OutputError
 @contextmanager
 def new_file(out: Path) -> Iterator[Path]:
     """A path beside `out` to write to; it becomes `out` when all went well, and disappears otherwise."""
-    if out.exists() or out.is_symlink():
-        raise OutputError(f"The file {str(out)!r} exists; choose another name or remove it first.")
     parent = out.absolute().parent
-    if not parent.is_dir():
-        raise OutputError(f"The folder {str(parent)!r} does not exist; create it first.")
     try:
+        if out.exists() or out.is_symlink():
+            raise OutputError(f"The file {str(out)!r} exists; choose another name or remove it first.")
+        if not parent.is_dir():
+            raise OutputError(f"The folder {str(parent)!r} does not exist; create it first.")
         handle, name = tempfile.mkstemp(prefix=f".{out.name}-", suffix=".partial", dir=parent)
     except OSError as problem:
         raise OutputError(f"The folder {str(parent)!r} is not writable ({problem.strerror}).") from None

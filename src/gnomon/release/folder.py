@@ -34,22 +34,26 @@ SHOWN = 50_000  # released rows that the public page summarises
 
 def check_place(out: Path) -> None:
     """Refuse, before anything is spent, a place that the release cannot be written to."""
-    if out.exists() or out.is_symlink():
-        raise OutputError(f"The folder {str(out)!r} exists; choose another or remove it first.")
     parent = out.absolute().parent
-    if not parent.is_dir():
-        raise OutputError(f"The folder {str(parent)!r} does not exist; create it first.")
     try:
-        os.rmdir(tempfile.mkdtemp(prefix=".gnomon-", dir=parent))
+        if out.exists() or out.is_symlink():
+            raise OutputError(f"The folder {str(out)!r} exists; choose another or remove it first.")
+        if not parent.is_dir():
+            raise OutputError(f"The folder {str(parent)!r} does not exist; create it first.")
+        os.rmdir(_beside(out))
     except OSError as problem:
         raise OutputError(f"The folder {str(parent)!r} is not writable ({problem.strerror}).") from None
+
+
+def _beside(out: Path) -> Path:
+    return Path(tempfile.mkdtemp(prefix=f".{out.name}-", suffix=".partial", dir=out.absolute().parent))
 
 
 @contextmanager
 def whole_or_absent(out: Path) -> Iterator[Path]:
     """A folder beside `out` that becomes `out` in one step when all went well, and disappears otherwise."""
     check_place(out)
-    beside = Path(tempfile.mkdtemp(prefix=f".{out.name}-", suffix=".partial", dir=out.absolute().parent))
+    beside = _beside(out)
     try:
         yield beside
         beside.chmod(0o755)
