@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.audit.bound import Scores, epsilon_of_shares, lower_bounds, mu_of_shares
+from gnomon.audit.bound import Family, Scores, epsilon_of_shares, lower_bounds
 from gnomon.audit.learn import learned
 from gnomon.errors import ParameterError
-from gnomon.privacy.accounting import epsilon_of
-from gnomon.privacy.guarantee import ApproxDP, Guarantee
+from gnomon.privacy.guarantee import Guarantee
 
 CONFIDENCE = 0.95  # of the bound that is reported
 CERTAIN = 0.999  # of the bound that must exceed a claim before it is called broken
@@ -27,20 +26,23 @@ class Attack:
     """`release(neighbour, runs)` runs the real mechanism on one of two neighbouring tables.
 
     It returns one score a run, or a row of released numbers a run, from which `score` learns one on runs of its own.
-    `gaussian`: the claim is that the mechanism is Gaussian, so its whole trade-off is bounded. `copies`: the scores
-    are those of one of so many independent and identically distributed coordinates, all of which change; the
-    probability of an event in each of them is the product, so their epsilons add.
+    `family`: the claim is about all events at once, as that of a Gaussian mechanism is. `copies`: the scores are those
+    of one of so many independent and identically distributed coordinates, all of which change; the probability of an
+    event in each of them is the product, so their epsilons add.
     """
 
     name: str
     pair: str
     claim: Guarantee
     release: Callable[[bool, int], Runs]
-    gaussian: bool = False
+    family: Family | None = None
     copies: int = 1
     slow: int = 1  # how many times fewer runs the same patience allows
     discrete: bool = False  # a choice among few, which may honestly repeat
     score: Callable[[Runs, Runs], tuple[Scores, Scores]] = learned
+    reach: Callable[[], float] | None = (
+        None  # the epsilon that this pair really costs, where it can be computed
+    )
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,10 @@ def audit(attack: Attack, runs: int, *, confidence: float = CONFIDENCE, certain:
 
 
 def _epsilons(attack: Attack, first: Scores, second: Scores, confidences: tuple[float, ...]) -> list[float]:
+    if attack.family is not None:
+        found = lower_bounds(first, second, attack.family.measure, confidences)
+        return [attack.family.epsilon(parameter) for parameter in found]
     delta = attack.claim.delta
-    if attack.gaussian and isinstance(attack.claim, ApproxDP):
-        mus = lower_bounds(first, second, mu_of_shares, confidences)
-        return [epsilon_of(mu, delta) if mu > 0 else 0.0 for mu in mus]
     found = lower_bounds(first, second, epsilon_of_shares(delta / attack.copies), confidences)
     return [attack.copies * epsilon for epsilon in found]
 

@@ -1,10 +1,10 @@
 """Lower bounds on epsilon and mu from scores of two neighbouring tables, right with a stated confidence.
 
 Claim. If a mechanism is (epsilon, delta)-DP, every event E satisfies P(E | B) <= e^epsilon P(E | A) + delta; if it is
-mu-Gaussian-DP, P(E | B) <= Phi(Phi^-1(P(E | A)) + mu). An event is chosen on one half of the runs and its two
-probabilities are bounded on the other half by Clopper and Pearson (1934), each with half of the error, so the
+mu-Gaussian-DP, P(E | B) <= Phi(Phi^-1(P(E | A)) + mu). An event is chosen on a quarter of the runs and its two
+probabilities are bounded on the others by Clopper and Pearson (1934), each with half of the error, so the
 inequality turned around bounds epsilon (or mu) from below with the confidence asked for, whatever the event is. The
-choice of the event costs nothing, because the second half has not seen it.
+choice of the event costs nothing, because the other runs have not seen it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,16 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import beta
 
+from gnomon.privacy.accounting import epsilon_of
+
 Scores = npt.NDArray[np.float64]
-CANDIDATES = 100  # thresholds that are tried on the first half
-CAUTION = 1e-4  # so strict that the best of many thresholds is not merely the luckiest
+CANDIDATES = 100  # thresholds that are tried
+CHOOSE = 4  # every fourth run chooses the threshold
+CAUTION = (
+    1e-4,
+    0.05,
+    0.5,
+)  # so strict that the best of many thresholds is not merely the luckiest; less for few runs
 
 
 class Region(NamedTuple):
@@ -70,13 +77,25 @@ def mu_of_shares(shares: Shares) -> npt.NDArray[np.float64]:
     return found
 
 
+class Family(NamedTuple):
+    """A claim about all events at once: a parameter that two probabilities bound from below, and its epsilon."""
+
+    measure: Measure
+    epsilon: Callable[[float], float]
+
+
+def gaussian_family(delta: float) -> Family:
+    """The mechanism claims to be Gaussian: mu, and the epsilon of mu at delta."""
+    return Family(mu_of_shares, lambda mu: epsilon_of(mu, delta) if mu > 0 else 0.0)
+
+
 def lower_bounds(
     first: Scores, second: Scores, measure: Measure, confidences: Sequence[float]
 ) -> list[float]:
     """Lower bounds on the measure from independent scores of both tables, one for each confidence."""
-    region = best_region(first[::2], second[::2], measure)
+    region = _chosen(first[::CHOOSE], second[::CHOOSE], measure)
     mine, others = (second, first) if region.second else (first, second)
-    unseen = (mine[1::2], others[1::2])
+    unseen = [np.delete(scores, slice(None, None, CHOOSE)) for scores in (mine, others)]
     hits = [np.count_nonzero((scores > region.threshold) == region.above) for scores in unseen]
     found = []
     for confidence in confidences:
@@ -86,8 +105,16 @@ def lower_bounds(
     return found
 
 
-def best_region(first: Scores, second: Scores, measure: Measure, error: float = CAUTION) -> Region:
-    """The region that would give the largest bound if these runs were the unseen ones."""
+def _chosen(first: Scores, second: Scores, measure: Measure) -> Region:
+    for error in CAUTION:
+        region, found = best_region(first, second, measure, error)
+        if found > 0:
+            break
+    return region
+
+
+def best_region(first: Scores, second: Scores, measure: Measure, error: float) -> tuple[Region, float]:
+    """The region that would give the largest bound if these runs were the unseen ones, and that bound."""
     ordered = [np.sort(first), np.sort(second)]
     thresholds = _thresholds(np.sort(np.concatenate(ordered)))
     above = [len(scores) - np.searchsorted(scores, thresholds, side="right") for scores in ordered]
@@ -106,7 +133,7 @@ def best_region(first: Scores, second: Scores, measure: Measure, error: float = 
             place = int(np.argmax(values))
             if values[place] > best:
                 best, found = float(values[place]), Region(float(thresholds[place]), is_above, is_second)
-    return found
+    return found, best
 
 
 def _thresholds(ordered: Scores) -> Scores:

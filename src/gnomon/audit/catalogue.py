@@ -10,12 +10,16 @@ from gnomon.audit.choice import choice_attack
 from gnomon.audit.methods import few_records, model_attack, row_attack
 from gnomon.audit.moments import moment_attack
 from gnomon.audit.printed import covariance_attack
+from gnomon.audit.tail import tail_attack
 from gnomon.audit.vectors import count_attack, sum_attack
+from gnomon.audit.whole import likelihood_attack
+from gnomon.audit.worst import worst_pair
 from gnomon.errors import ParameterError
 from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP, Unit, declared
 from gnomon.release import METHODS
 from gnomon.release.base import ModelRelease, Release
 
+MANY = 32  # columns for each component of a projection that a paper's noise does not look at
 COMPONENTS = 2  # few, so that the worst event is not too rare to be seen
 PUBLIC_PROJECTION = ("jl-laplace", "dppro", "bernoulli-identity")  # each released row is a run of its own
 PAID_PROJECTION = ("pca-identity", "lda-identity")  # rows share a projection that was itself paid for
@@ -41,17 +45,40 @@ def attacks_on(
     p = COMPONENTS if components is None else components
     estimator = _estimator(method, claim, p, calibration, unit)
     if method in PUBLIC_PROJECTION:
-        return [row_attack(estimator, method, claim, columns=_columns(p), unit=unit)]
+        return _rows(estimator, method, claim, p)
     X, y = few_records(_columns(p) if method in PAID_PROJECTION else p)
     labelled = getattr(estimator, "classes", None) is not None
     pair = "another corner and class" if labelled else "another corner"
-    whole = model_attack(estimator, method, claim, X, y if labelled else None, pair=pair)
+    learnt = model_attack(estimator, method, claim, X, y if labelled else None, pair=pair)
+    learnt = replace(learnt, discrete=method == "exponential")
+    if calibration == "paper" and method == "ron-gauss":
+        return [covariance_attack(epsilon, p), learnt]
+    whole = _likelihood(method, claim, components, calibration)
     if calibration == "paper":
-        return [covariance_attack(epsilon, p), whole] if method == "ron-gauss" else [whole]
+        return [whole, learnt]
     if method == "exponential":
-        return [choice_attack(PureDP(claim.epsilon)), replace(whole, discrete=True)]
+        return [choice_attack(PureDP(claim.epsilon)), whole, learnt]
     moments = isinstance(estimator, ModelRelease) and method != "blocki"  # whose noise is a sketch
-    return [*(_mechanisms(claim, p) if moments else []), whole]
+    return [*(_mechanisms(claim, p) if moments else []), whole, learnt]
+
+
+def _rows(estimator: Release, method: str, claim: Guarantee, p: int) -> list[Attack]:
+    """Each released row is a run of its own; where a promise counts on a fresh projection, each release is."""
+    columns = MANY * p if estimator.calibration == "paper" else _columns(p)
+    found = [row_attack(estimator, method, claim, columns=columns, unit=estimator.unit)]
+    if method == "jl-laplace" and claim.delta > 0 and estimator.calibration == "sound":
+        found.append(tail_attack(estimator, claim))
+    return found
+
+
+def _likelihood(method: str, claim: Guarantee, components: int | None, calibration: str) -> Attack:
+    worst = worst_pair(method, claim, components, calibration)
+    taken = METHODS[method]._get_param_names()
+    settings = {"bounds": (-1.0, 1.0), "calibration": calibration, **worst.parameters}
+    made = METHODS[method](
+        claim.epsilon, claim.delta, **{key: value for key, value in settings.items() if key in taken}
+    )
+    return likelihood_attack(made, method, claim, worst.X, worst.y, pair=worst.pair)
 
 
 def _mechanisms(claim: Guarantee, p: int) -> list[Attack]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.audit.attack import Attack, Runs
+from gnomon.audit.bound import gaussian_family
 from gnomon.audit.learn import learned
 from gnomon.audit.pair import to_the_box
 from gnomon.audit.vectors import laplace_scores
@@ -103,7 +104,8 @@ def row_attack(method: Release, name: str, claim: Guarantee, *, columns: int, un
 
     words = "opposite rows" if unit == "row" else "one attribute at its two ends"
     score = _by_medians if laplace else learned
-    return Attack(f"{name}: released rows", words, claim, release, gaussian=not laplace, score=score)
+    family = None if laplace else gaussian_family(claim.delta)
+    return Attack(f"{name}: released rows", words, claim, release, family=family, score=score)
 
 
 def _by_medians(first: Matrix, second: Matrix) -> tuple[Runs, Runs]:

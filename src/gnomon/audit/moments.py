@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.special import kve
 
 from gnomon.audit.attack import Attack, Runs
+from gnomon.audit.bound import gaussian_family
+from gnomon.audit.doors import Step
+from gnomon.audit.likelihood import log_likelihood
 from gnomon.audit.pair import Matrix, orthogonal_pair, search_pair, to_the_box
 from gnomon.privacy.accounting import mu_of, rho_of
 from gnomon.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
@@ -22,6 +22,7 @@ from gnomon.statistics.grid import GRID
 from gnomon.statistics.moments import Moments, ball
 
 Whole = npt.NDArray[np.int64]
+WIDE = ("goe", "discrete-gaussian", "none")  # a wide matrix holds many pairs that do not touch
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,15 @@ def moment_attack(
     mechanism: MomentMechanism = "auto",
     moved_label: bool = False,
     learn: bool = False,
+    product: bool = False,
 ) -> Attack:
     """One record with q coordinates in the ball is replaced; with `moved_label`, only its label is.
 
     The score is the likelihood ratio of the noise that should be there; with `learn` it is learnt from the released
     numbers, which finds noise that is missing where the likelihood would not look.
+
+    With `product`, for a moved label and a pure claim: one class loses what the other gains, each under noise of its own,
+    so events in the two multiply; each release is two runs of half the claim.
 
     The mechanism promises to hide any rows in the ball, so all q coordinates are the attacker's; a method that keeps
     one of them constant is attacked as a whole.
@@ -56,19 +61,21 @@ def moment_attack(
     loss = _loss(claim, q, mechanism)
     named = _named(loss, q, mechanism, 2 if moved_label else 1)
     tables = _tables(q, named, moved_label)
-    score = _SCORES[named]
+    score = _ratio_of_blocks if product else _gaussian if named in WIDE else _ratio
 
     def release(neighbour: bool, runs: int) -> Runs:
         S = tables.second if neighbour else tables.first
         if learn:
             raw = [(_release(S, loss, mechanism).value - tables.first).ravel() for _ in range(runs)]
             return np.stack(raw) / float(GRID**2)
-        calls = -(-runs // tables.changes.shape[0])
+        calls = -(-runs // (2 if product else tables.changes.shape[0]))
         found = [score(_release(S, loss, mechanism), tables) for _ in range(calls)]
         return np.concatenate(found)[:runs]
 
     what = (
-        "its label moves"
+        "its label moves, by blocks"
+        if product
+        else "its label moves"
         if moved_label
         else "found by search"
         if named == "upper-laplace"
@@ -79,7 +86,8 @@ def moment_attack(
         what,
         claim,
         release,
-        gaussian=not isinstance(loss, PureDP),
+        family=None if isinstance(loss, PureDP) else gaussian_family(claim.delta),
+        copies=2 if product else 1,
     )
 
 
@@ -110,7 +118,7 @@ def _tables(q: int, named: str, moved_label: bool) -> Tables:
         return _of_records(x, x, (0, 1), classes=2)
     if q == 1:
         return _of_records(np.ones((1, 1)), np.zeros((1, 1)))
-    if named in ("goe", "discrete-gaussian"):
+    if named in WIDE:
         units = np.eye(q)[: q - q % 2]
         return _of_records(units[0::2], units[1::2])
     x, y = search_pair(Norm.L1, q) if named == "upper-laplace" else orthogonal_pair(q)
@@ -141,42 +149,26 @@ def _gaussian(released: Released, tables: Tables) -> Runs:
     return scores / GRID**2
 
 
-def _upper_laplace(released: Released, tables: Tables) -> Runs:
-    """sum over i <= j of (|v - a| - |v - b|) / scale."""
-    upper = np.triu_indices(released.value.shape[-1])
-    to_first = np.abs(released.value - tables.first)[:, upper[0], upper[1]]
-    to_second = np.abs(released.value - tables.second)[:, upper[0], upper[1]]
-    return np.array([float((to_first - to_second).sum()) / released.event.scale])
+def _ratio(released: Released, tables: Tables) -> Runs:
+    """The likelihood of what came out under the second table against the first."""
+    kind, scale, value = released.event.mechanism, released.event.scale, released.value
+    first, second = (
+        log_likelihood(Step(kind, scale, exact, value)) for exact in (tables.first, tables.second)
+    )
+    return np.array([second - first])
 
 
-def _matrix_laplace(released: Released, tables: Tables) -> Runs:
-    """The likelihood of u'Zu along every eigenvector u of the change; these numbers are independent.
-
-    u'Zu = scale (chi2 - chi2) with q + 1 degrees of freedom each: a difference of two Gammas of shape k = (q + 1) / 2,
-    with density proportional to |t|^(k - 1/2) K_(k - 1/2)(|t|).
-    """
-    q = released.value.shape[-1]
-    unit = 2 * released.event.scale
-    total = 0.0
-    changes = tables.changes.toarray().reshape(released.value.shape)
-    for noisy, D in zip(released.value - tables.first, changes, strict=True):
-        values, vectors = np.linalg.eigh(D)
-        for d, u in zip(values, vectors.T, strict=True):
-            if abs(d) > 1e-9 * np.abs(values).max():
-                z = float(u @ noisy @ u)
-                total += _log_density((z - d) / unit, q) - _log_density(z / unit, q)
-    return np.array([total])
-
-
-def _log_density(t: float, q: int) -> float:
-    order, size = q / 2, max(abs(t), 1e-12)
-    return order * math.log(size) + math.log(float(kve(order, size))) - size
-
-
-_SCORES: dict[str, Callable[[Released, Tables], Runs]] = {
-    "goe": _gaussian,
-    "discrete-gaussian": _gaussian,
-    "upper-laplace": _upper_laplace,
-    "matrix-laplace": _matrix_laplace,
-    "none": _gaussian,
-}
+def _ratio_of_blocks(released: Released, tables: Tables) -> Runs:
+    """The same for each block, so turned that both blocks gain what one of them loses: two runs of one coordinate."""
+    kind, scale = released.event.mechanism, released.event.scale
+    found = []
+    for value, first, second in zip(released.value, tables.first, tables.second, strict=True):
+        sign = 1.0 if second[0, 0] > first[0, 0] else -1.0
+        with_it, without = (first, second) if sign < 0 else (second, first)
+        # noise is as likely as its opposite, so a loss of D that is turned around is a gain of D
+        noisy = value if sign > 0 else first + second - value
+        found.append(
+            log_likelihood(Step(kind, scale, with_it, noisy))
+            - log_likelihood(Step(kind, scale, without, noisy))
+        )
+    return np.array(found)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.audit.attack import Attack, Runs
+from gnomon.audit.bound import gaussian_family
 from gnomon.privacy.accounting import mu_of, rho_of
 from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import release_vector
@@ -49,7 +50,8 @@ def vector_attack(
         return np.asarray((noisy - tables[0]) @ (tables[1] - tables[0]), dtype=np.float64)
 
     kind = release_vector(tables[0], sensitivity, loss, statistic=what).event.mechanism
-    return Attack(f"{what}, {kind}", pair, claim, release, gaussian=not isinstance(loss, PureDP))
+    family = None if isinstance(loss, PureDP) else gaussian_family(claim.delta)
+    return Attack(f"{what}, {kind}", pair, claim, release, family=family)
 
 
 def laplace_scores(noisy: npt.NDArray[np.generic], tables: npt.NDArray[np.generic]) -> Runs:

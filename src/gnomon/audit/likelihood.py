@@ -1,0 +1,128 @@
+"""How likely an outcome is for exact values that meet a known noise, and how much two exact values can be told apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+
+from gnomon.audit.doors import Step
+
+Matrix = npt.NDArray[np.float64]
+
+
+def log_likelihood(step: Step) -> float:
+    """The logarithm of the probability of what came out, up to a constant of the kind and the size of the noise."""
+    return _LIKELIHOODS[step.kind](step.exact, step.released, step.scale)
+
+
+def _distance(exact: Any, released: Any) -> Matrix:
+    return np.asarray(released - exact, dtype=np.float64)
+
+
+def _laplace(exact: Any, released: Any, scale: float) -> float:
+    z = _distance(exact, released)
+    return float(-np.abs(z).sum() / scale) + z.size * math.log(math.tanh(1 / (2 * scale)))
+
+
+def _gaussian(exact: Any, released: Any, scale: float) -> float:
+    z = _distance(exact, released)
+    return float(-np.square(z / scale).sum() / 2) - z.size * math.log(scale)
+
+
+def _goe(exact: Any, released: Any, scale: float) -> float:
+    """Independent entries i <= j with half the variance beside the diagonal: exp(-||Z||_F^2 / (2 scale^2))."""
+    z = _distance(exact, released)
+    q = int(z.shape[-1])
+    return float(-np.square(z / scale).sum() / 2) - z.size // q * (q + 1) / 2 * math.log(scale)
+
+
+def _upper_laplace(exact: Any, released: Any, scale: float) -> float:
+    i, j = np.triu_indices(np.shape(exact)[-1])
+    return _laplace(exact[..., i, j], released[..., i, j], scale)
+
+
+def _matrix_laplace(exact: Any, released: Any, scale: float) -> float:
+    """exp(-||Z||_* / (2 scale)) times a factor that grows no faster than a power of Z; that factor is left out.
+
+    For definite Z, and for q = 1, it is constant: f(Z) = C exp(kappa tr Z) times the integral of exp(-2 kappa tr A) over
+    A >= 0, A >= Z (docs/proofs/noise-matrix-laplace.md), kappa = 1 / (2 scale). In general the integral is
+    exp(-2 kappa tr Z+) times one that is a power of the eigenvalues far out, where the loss is largest.
+    """
+    z = _distance(exact, released)
+    return float(-nuclear(z).sum() / (2 * scale))
+
+
+def nuclear(Z: Matrix) -> Matrix:
+    """The nuclear norms of symmetric matrices (..., q, q)."""
+    norms: Matrix = np.abs(np.linalg.eigvalsh(Z)).sum(axis=-1)
+    return norms
+
+
+def _sketch(exact: Any, released: Any, scale: float) -> float:
+    """Rows of N(0, S)."""
+    S, Y = exact.astype(np.float64), np.asarray(released, dtype=np.float64)
+    return float(-(Y @ np.linalg.inv(S) * Y).sum() / 2 - len(Y) * np.linalg.slogdet(S)[1] / 2)
+
+
+def _choice(exact: Any, released: Any, scale: float) -> float:
+    weights = -np.asarray(exact, dtype=np.float64) / scale
+    return float(weights[released] - logsumexp(weights))
+
+
+def _nothing(exact: Any, released: Any, scale: float) -> float:
+    """A public draw has the same law for both tables; a noisy maximum is left out, which only hides something."""
+    return 0.0
+
+
+_LIKELIHOODS: dict[str, Callable[[Any, Any, float], float]] = {
+    "discrete-laplace": _laplace,
+    "rounded-gaussian": _gaussian,
+    "discrete-gaussian": _gaussian,
+    "goe": _goe,
+    "upper-laplace": _upper_laplace,
+    "matrix-laplace": _matrix_laplace,
+    "gaussian-sketch": _sketch,
+    "exponential": _choice,
+    "noisy-max": _nothing,
+    "public": _nothing,
+}
+
+
+# --- What a change costs ---
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What two exact values cost where they meet the same noise: pure losses add up, Gaussian ones add in squares."""
+
+    epsilon: float = 0.0
+    squared_mu: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.epsilon + other.epsilon, self.squared_mu + other.squared_mu)
+
+
+def cost(first: Step, second: Step) -> Cost:
+    """The exact loss of one step for two neighbouring values: reached in the limit of many runs, and never exceeded."""
+    kind, scale = first.kind, first.scale
+    if kind in ("noisy-max", "public"):
+        return Cost()
+    change = np.asarray(second.exact - first.exact, dtype=np.float64)
+    if kind == "discrete-laplace":
+        return Cost(epsilon=float(np.abs(change).sum()) / scale)
+    if kind == "upper-laplace":
+        i, j = np.triu_indices(change.shape[-1])
+        return Cost(epsilon=float(np.abs(change[..., i, j]).sum()) / scale)
+    if kind == "matrix-laplace":
+        return Cost(epsilon=float(nuclear(change).sum()) / (2 * scale))
+    if kind == "exponential":
+        moved = logsumexp(-second.exact / scale) - logsumexp(-first.exact / scale) + change / scale
+        return Cost(epsilon=float(np.abs(moved).max()))
+    assert kind in ("rounded-gaussian", "discrete-gaussian", "goe"), kind
+    return Cost(squared_mu=float(np.square(change / scale).sum()))

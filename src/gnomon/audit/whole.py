@@ -1,0 +1,158 @@
+"""Attacks on whole releases by likelihood: real code, real noise, and how likely the outcome is for both tables."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.base import clone
+
+from gnomon.audit.attack import Attack, Runs
+from gnomon.audit.bound import gaussian_family
+from gnomon.audit.doors import OtherRoadError, Step, Watch, watched
+from gnomon.audit.likelihood import Cost, cost, log_likelihood
+from gnomon.audit.sketch import sketch_family, stands_out
+from gnomon.baseline.sketch import sketch_epsilon
+from gnomon.engine.local import quiet
+from gnomon.errors import GnomonWarning
+from gnomon.privacy.accounting import epsilon_of
+from gnomon.privacy.guarantee import Guarantee
+from gnomon.release.base import Account, Release, Table
+from gnomon.release.kept import KeptSource
+from gnomon.table.encode import Encoder, Rows
+
+Matrix = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+SLOW = 10  # a whole fit and its repetition cost as much as this many runs of a mechanism
+CERTAIN = 1e6  # the score of an outcome that only one table can have
+GAUSSIAN = {"rounded-gaussian", "discrete-gaussian", "goe"}
+TRIALS = 40  # runs over which the cost of a pair is averaged
+
+
+@dataclass
+class Trials:
+    """Runs of one method on two neighbouring tables; tables are opened and checked once, and released many times."""
+
+    method: Release
+    tables: tuple[Table, Table]
+    claim: Guarantee
+    first_exact: dict[bool, Step]
+
+    @classmethod
+    def of(cls, method: Release, claim: Guarantee, X: Matrix, y: Labels | None) -> Trials:
+        fresh: Release = clone(method)
+        opened = [fresh._open(X[i], None if y is None else y[i], quiet) for i in (0, 1)]
+        for table in opened:
+            fresh._check(table)
+        first, second = (_encoded_once(table) for table in opened)
+        return cls(fresh, (first, second), claim, {})
+
+    def run(self, watch: Watch, neighbour: bool) -> tuple[list[Step], list[Step]]:
+        """The steps of one release, and those of the other table with the same outcomes."""
+        watch.note()
+        self._release(neighbour)
+        mine = watch.steps
+        if len(mine) == 1 and neighbour in self.first_exact:  # nothing comes before a first step
+            known = self.first_exact[neighbour]
+            return mine, [Step(known.kind, known.scale, known.exact, mine[0].released)]
+        watch.repeat(mine)
+        self._release(not neighbour)
+        if [step.kind for step in watch.steps] != [step.kind for step in mine]:
+            raise OtherRoadError
+        if len(mine) == 1:
+            self.first_exact[neighbour] = watch.steps[0]
+        return mine, watch.steps
+
+    def _release(self, neighbour: bool) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GnomonWarning)  # the tables of an attack are small on purpose
+            self.method._release(self.tables[int(neighbour)], Account(self.claim))
+
+    def scores(self, neighbour: bool, runs: int) -> Runs:
+        """The log-likelihood ratio of the outcome of every run: the second table against the first."""
+        sign = -1.0 if neighbour else 1.0
+        found = np.empty(runs)
+        with watched() as watch:
+            for i in range(runs):
+                try:
+                    mine, others = self.run(watch, neighbour)
+                    found[i] = sign * (sum(map(log_likelihood, others)) - sum(map(log_likelihood, mine)))
+                except OtherRoadError:
+                    found[i] = -sign * CERTAIN
+        return found
+
+    def kinds(self) -> set[str]:
+        with watched() as watch:
+            return {step.kind for step in self.run(watch, False)[0]}
+
+    def sketch_rows(self) -> int:
+        with watched() as watch:
+            return len(self.run(watch, False)[0][0].released)
+
+    def reach(self) -> float:
+        """The epsilon that this pair costs, averaged over the roads that releases take."""
+        costs = []
+        with watched() as watch:
+            for i in range(TRIALS):
+                mine, others = self.run(watch, bool(i % 2))
+                costs.append(_epsilon(mine, others, self.claim.delta))
+        return float(np.mean(costs))
+
+
+class _EncodedOnce:
+    """An encoder that has seen its only batch before; its rows are the same every time, and cannot be written to."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._held: Rows | None = None
+
+    def encode(self, batch: pa.RecordBatch) -> Rows:
+        if self._held is None:
+            self._held = self._encoder.encode(batch)
+            self._held.X.flags.writeable = False
+        return self._held
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+
+def _encoded_once(table: Table) -> Table:
+    return replace(table, source=KeptSource(table.source), encoder=cast(Encoder, _EncodedOnce(table.encoder)))
+
+
+def _epsilon(mine: list[Step], others: list[Step], delta: float) -> float:
+    """What the two lists of exact values cost together."""
+    if mine[0].kind == "gaussian-sketch":
+        tau = max(stands_out(step.exact, other.exact) for step, other in zip(mine, others, strict=True))
+        return sketch_epsilon(Fraction(tau), len(mine[0].released), delta)
+    spent = sum(map(cost, mine, others), Cost())
+    if spent.squared_mu == 0:
+        return spent.epsilon
+    return epsilon_of(math.sqrt(spent.squared_mu), delta, pure=spent.epsilon)
+
+
+def likelihood_attack(
+    method: Release, name: str, claim: Guarantee, X: Matrix, y: Labels | None = None, *, pair: str
+) -> Attack:
+    """X (2, n, m) and y (2, n) are two neighbouring tables; the score is the likelihood ratio of all that came out."""
+    trials = Trials.of(method, claim, X, y)
+    kinds = trials.kinds() - {"public"}
+    family = gaussian_family(claim.delta) if kinds and kinds <= GAUSSIAN else None
+    if kinds == {"gaussian-sketch"}:
+        family = sketch_family(claim.delta, trials.sketch_rows())
+    return Attack(
+        f"{name}: all that comes out",
+        pair,
+        claim,
+        trials.scores,
+        family=family,
+        slow=SLOW,
+        discrete=kinds == {"exponential"},
+        reach=trials.reach,
+    )

@@ -1,0 +1,142 @@
+"""For every method a record that is as hard to hide as its accounts allow, in a table that is otherwise empty.
+
+A record is worst when it uses up every step of a method at once: it lies beyond every ball that rows are clipped to, on
+opposite or orthogonal sides for the two tables, and its label moves. Other records lie at zero, in a class of their own,
+where they neither help nor hide it; where a method first looks how far its rows reach, there are enough of them that it
+looks closely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.privacy.guarantee import Guarantee, PureDP
+from gnomon.privacy.mechanism import best_spend
+from gnomon.projection.orthonormal import haar
+
+Matrix = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+SEED = 0  # of public draws, so that both tables and the attacker see the same projection
+HIDDEN = (
+    16  # columns behind a projection to one: a ball that holds most rows is far smaller than the worst row
+)
+CROWD = 200  # records at zero that make a first look see how close they are
+
+
+@dataclass(frozen=True)
+class Worst:
+    """Two tables X (2, n, m) and y (2, n) that differ in their first record, and the parameters that make it worst."""
+
+    X: Matrix
+    y: Labels | None
+    pair: str
+    parameters: dict[str, Any]
+
+
+def worst_pair(
+    method: str, claim: Guarantee, components: int | None = None, calibration: str = "sound"
+) -> Worst:
+    """The worst pair of a method at this budget; `components` where its dimension can be chosen."""
+    if method == "pca-gauss" and calibration == "paper":
+        return _pca_gauss_as_printed()
+    return _PAIRS[method](claim, components)
+
+
+def _smallest(claim: Guarantee) -> int:
+    """The smallest width of a moment matrix at which the budget is spent as it was declared: purely, or by mu."""
+    if isinstance(claim, PureDP):
+        return 2
+    return next((q for q in range(2, 64) if not isinstance(best_spend(claim, q), PureDP)), 64)
+
+
+def _tables(
+    x: Matrix, y: Matrix, labels: tuple[int, int] | None, *, n: int = 2, others: int = 0
+) -> tuple[Matrix, Labels | None]:
+    X = np.zeros((2, n, len(x)))
+    X[0, 0], X[1, 0] = x, y
+    if labels is None:
+        return X, None
+    codes = np.full((2, n), others)
+    codes[:, 0] = labels
+    return X, codes
+
+
+def _ron_gauss(claim: Guarantee, components: int | None) -> Worst:
+    """The row of signs that the projection shows longest against a short one on the other side, in another class."""
+    p = components or _smallest(claim) - 1
+    m = HIDDEN * p if p < 4 else 2 * p
+    W = haar(m, p, np.random.default_rng(SEED))
+    x = np.where(W @ np.ones(p) >= 0, 1.0, -1.0)
+    X, y = _tables(x, -0.001 * x, (0, 1))
+    return Worst(
+        X, y, "opposite sides and classes", {"n_components": p, "classes": [0, 1], "random_state": SEED}
+    )
+
+
+def _modips(claim: Guarantee, components: int | None) -> Worst:
+    m = components or _smallest(claim) - 1
+    X, y = _tables(np.ones(m), np.full(m, -0.5), (0, 1), n=CROWD)
+    return Worst(X, y, "opposite sides and classes", {"classes": [0, 1]})
+
+
+def _pca_gauss(claim: Guarantee, components: int | None) -> Worst:
+    """Orthogonal corners of the box; one matrix holds all features, and the labels or (pure) a constant beside them."""
+    labelled = not isinstance(claim, PureDP)
+    m = components or (_smallest(claim) - 2 if labelled else 2)
+    m += m % 2
+    X, y = _tables(np.ones(m), np.resize([1.0, -1.0], m), (0, 1) if labelled else None)
+    if labelled:
+        return Worst(X, y, "orthogonal rows of two classes", {"classes": [0, 1]})
+    return Worst(X, None, "orthogonal rows", {})
+
+
+def _pca_gauss_as_printed() -> Worst:
+    """Algorithm 1 centres by the true mean: when one of two rows leaves, both move, and the eigenvalue by 2 a^2 / N."""
+    X = np.ones((2, 2, 1))
+    X[1, 0] = -1.0
+    return Worst(X, None, "one of two equal rows leaves", {"n_components": 1})
+
+
+def _dprp(claim: Guarantee, components: int | None) -> Worst:
+    x, y = np.eye(components or 2)[:2]
+    X, labels = _tables(x, y - 0.1 * x, (0, 1))
+    # k1 matters for the printed noise alone, which is least for many directions
+    return Worst(X, labels, "orthogonal rows of two classes", {"classes": [0, 1], "k1": 64})
+
+
+def _subspace(claim: Guarantee, components: int | None) -> Worst:
+    """One column, so that no direction that is found can turn away from the record."""
+    X, labels = _tables(np.ones(1), -np.ones(1), (0, 1))
+    return Worst(
+        X, labels, "opposite sides and classes", {"classes": [0, 1], "n_components": 1, "radius": 1.0}
+    )
+
+
+def _blocki(claim: Guarantee, components: int | None) -> Worst:
+    X, labels = _tables(np.ones(components or 1), -np.ones(components or 1), (0, 1), others=2)
+    return Worst(X, labels, "opposite sides and classes", {"classes": [0, 1, 2], "sketch_rows": 8})
+
+
+def _exponential(claim: Guarantee, components: int | None) -> Worst:
+    """Databases of one row and one half-space: few candidates lie inside, and one record of two decides how many should."""
+    X, _ = _tables(np.ones(1), -np.ones(1), None)
+    X[:, 1] = 1.0
+    few = {"candidates": 256, "queries": 1, "database_rows": 1, "random_state": SEED}
+    return Worst(X, None, "the only record outside", few)
+
+
+_PAIRS: dict[str, Callable[[Guarantee, int | None], Worst]] = {
+    "ron-gauss": _ron_gauss,
+    "modips": _modips,
+    "pca-gauss": _pca_gauss,
+    "dprp": _dprp,
+    "pca-identity": _subspace,
+    "lda-identity": _subspace,
+    "blocki": _blocki,
+    "exponential": _exponential,
+}

@@ -1,0 +1,107 @@
+"""The likelihoods of noise: against the laws that scipy knows, and never beyond what a change costs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import dlaplace, multivariate_normal, norm
+
+from gnomon.audit.bound import Shares
+from gnomon.audit.doors import Step
+from gnomon.audit.likelihood import cost, log_likelihood
+from gnomon.audit.sketch import sketch_family, standing_out, stands_out
+from gnomon.baseline.sketch import sketch_epsilon
+
+RNG = np.random.default_rng(5)
+SYMMETRIC = [(M + M.transpose(0, 2, 1)) for M in RNG.integers(-40, 40, (3, 2, 4, 4))]
+
+
+def ratio(kind: str, scale: float, first, second, released) -> float:
+    return log_likelihood(Step(kind, scale, second, released)) - log_likelihood(
+        Step(kind, scale, first, released)
+    )
+
+
+def test_laplace_is_the_discrete_law() -> None:
+    first, second, released = RNG.integers(-9, 9, (3, 6))
+    for a, b in ((first, 3.5), (second, 1.2)):
+        step = Step("discrete-laplace", b, a, released)
+        assert log_likelihood(step) == pytest.approx(dlaplace.logpmf(released - a, 1 / b).sum())
+
+
+def test_gaussians_are_the_normal_law_up_to_a_constant() -> None:
+    first, second, released = RNG.integers(-9, 9, (3, 6))
+    true = norm.logpdf(released, second, 4.0).sum() - norm.logpdf(released, first, 4.0).sum()
+    assert ratio("rounded-gaussian", 4.0, first, second, released) == pytest.approx(true)
+    i, j = np.triu_indices(4)
+    std = np.where(i == j, 7.0, 7.0 / np.sqrt(2))
+    a, b, v = (M[:, i, j] for M in SYMMETRIC)
+    true = (norm.logpdf(v, b, std) - norm.logpdf(v, a, std)).sum()
+    assert ratio("goe", 7.0, *SYMMETRIC) == pytest.approx(true)
+
+
+def test_upper_laplace_counts_every_entry_once() -> None:
+    i, j = np.triu_indices(4)
+    a, b, v = (M[:, i, j] for M in SYMMETRIC)
+    assert ratio("upper-laplace", 3.0, *SYMMETRIC) == pytest.approx(
+        (np.abs(v - a) - np.abs(v - b)).sum() / 3.0
+    )
+
+
+def test_matrix_laplace_of_one_number_is_laplace() -> None:
+    a, b, v = (np.full((1, 1, 1), number) for number in (0, 5, 3))
+    assert ratio("matrix-laplace", 2.0, a, b, v) == pytest.approx((3 - 2) / 4.0)
+
+
+def test_a_sketch_has_rows_of_a_normal_law() -> None:
+    S, R = np.array([[9, 2], [2, 4]], dtype=object), np.array([[5, 0], [0, 8]], dtype=object)
+    Y = RNG.integers(-5, 5, (3, 2))
+    true = sum(
+        multivariate_normal.logpdf(row, cov=R.astype(float))
+        - multivariate_normal.logpdf(row, cov=S.astype(float))
+        for row in Y
+    )
+    assert ratio("gaussian-sketch", 1.0, S, R, Y) == pytest.approx(true)
+
+
+def test_a_choice_has_probabilities() -> None:
+    gaps = np.array([0, 3, 5])
+    found = [np.exp(log_likelihood(Step("exponential", 2.0, gaps, place))) for place in range(3)]
+    assert sum(found) == pytest.approx(1.0)
+    assert found[1] / found[0] == pytest.approx(np.exp(-1.5))
+
+
+@pytest.mark.parametrize("kind", ["discrete-laplace", "upper-laplace", "matrix-laplace"])
+def test_no_outcome_of_a_pure_step_tells_more_than_it_costs(kind) -> None:
+    first, second, _ = SYMMETRIC
+    spent = cost(Step(kind, 3.0, first, None), Step(kind, 3.0, second, None)).epsilon
+    most = 0.0
+    for size in (1, 10, 1000):
+        for _ in range(200):
+            M = RNG.integers(-size, size, (2, 4, 4)) * 10
+            most = max(most, abs(ratio(kind, 3.0, first, second, M + M.transpose(0, 2, 1))))
+    far = 10_000 * (second - first)
+    assert most <= spent * (1 + 1e-9)
+    assert ratio(kind, 3.0, first, second, far) == pytest.approx(spent)
+
+
+def test_a_choice_costs_its_largest_ratio() -> None:
+    first, second = np.array([0, 4, 4]), np.array([2, 0, 2])
+    spent = cost(Step("exponential", 2.0, first, 0), Step("exponential", 2.0, second, 0)).epsilon
+    assert spent == pytest.approx(max(abs(ratio("exponential", 2.0, first, second, k)) for k in range(3)))
+
+
+@pytest.mark.parametrize(("rows", "tau"), [(8, 0.25), (2, 1.0)])
+def test_shares_of_a_sketch_bound_how_much_a_record_stands_out(rows, tau) -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.chisquare(rows, (2, 400_000))
+    other, likelier = first - (1 + tau) * second, (1 + tau) * first - second
+    for t in np.quantile(likelier, [0.2, 0.5, 0.8]):
+        shares = Shares(np.array([(likelier > t).mean()]), np.array([(other > t).mean()]))
+        assert 0.95 * tau < standing_out(shares, rows)[0] < 1.01 * tau
+    assert standing_out(Shares(np.array([0.3]), np.array([0.4])), rows)[0] == 0.0
+    assert sketch_family(1e-5, rows).epsilon(tau) == sketch_epsilon(Fraction(tau), rows, 1e-5)
+    lifted = np.diag([4, 4]).astype(object)
+    assert stands_out(lifted, lifted + np.array([[4, 0], [0, 0]], dtype=object)) == pytest.approx(1.0)
