@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 import gnomon as gn
 from gnomon.commands.release import _estimator
 from gnomon.errors import ParameterError
+from gnomon.model.denoise import row_model
 from gnomon.privacy import accounting
 from gnomon.privacy.ledger import Ledger
 from gnomon.projection.gaussian import gaussian
@@ -178,6 +179,18 @@ def test_the_look_finds_rows_that_lie_in_a_corner() -> None:
     assert np.abs(method.map_.centre - (X * 0.1 + 0.8).mean(axis=0)).max() < 0.1
 
 
+def test_the_look_sees_the_mean_through_its_noise() -> None:
+    """Two hundred columns show the noise's scale within 30% (six deviations); an exact mean would show none."""
+    X = np.random.default_rng(0).uniform(0.4, 0.6, (2000, 200))
+    method = fitted(X, n_components=5)
+    look = method.events_[0]
+    wide = 0.75 * math.sqrt(200)
+    assert look.scale == pytest.approx(2 * GRID / look.loss.mu, rel=1e-3)
+    assert np.std(method.map_.centre - X.mean(axis=0)) == pytest.approx(
+        look.scale / GRID / 2000 * wide, rel=0.3
+    )
+
+
 def test_at_a_full_share_rows_cost_as_if_they_were_alone() -> None:
     ball = GRID**2 + LABEL**2
     alone, ratio = joint_release(ball, 1.0)
@@ -219,6 +232,39 @@ def test_no_neighbour_moves_rows_and_moments_farther_than_the_noise_allows(task:
         worst = max(worst, best)
     assert worst <= float(allowed.value)
     assert worst >= 0.8 * float(allowed.value)
+
+
+@pytest.mark.parametrize("share", [0.03, 1.0])
+def test_rows_and_moments_meet_the_noise_that_the_joint_release_costs(share: float) -> None:
+    """On the noisy values themselves; a noise 15% off its scale, or none, is seen (six deviations of what is shown)."""
+    X, y = clusters(400, 40, 2)
+    method = fitted(X, y, row_share=share, bounds=(-1.0, 1.0))
+    rows = LabelledRows(method.map_, "classification", 2)
+    exact = rows.whole(Rows(np.asfortranarray(X), y))
+    mu = method.events_[-1].loss.mu
+    row_noise = math.sqrt(rows.ball) * (1 + share) / (math.sqrt(share) * mu)
+    moment_noise = rows.ball * (1 + share) / mu  # off the diagonal, where a GOE has 1 / sqrt(2) of its scale
+    shown = np.concatenate(list(method.spool_.chunks())) - exact
+    assert shown.std() == pytest.approx(row_noise, rel=0.15)
+    off = np.triu_indices(rows.width, 1)
+    seen = method.moments_.S * method.map_.unit**2 - exact.T @ exact
+    assert np.std(seen[off]) == pytest.approx(moment_noise, rel=0.15)
+    assert method.moments_.beside * method.map_.unit**2 == pytest.approx(moment_noise, rel=1e-6)
+    assert np.array_equal(seen, seen.T)
+
+
+def test_what_is_published_comes_from_noisy_rows_and_noisy_moments_alone() -> None:
+    """The model, built again from the moments that were noised, and the rows, seen again from the spool, are the same."""
+    X, y = clusters(300, 6, 2)
+    method = fitted(X, y)
+    again = row_model(method.moments_)
+    assert np.array_equal(again.means, method.model_.means)
+    assert np.array_equal(again.values, method.model_.values)
+    Z = np.concatenate(list(method.spool_.chunks())) / method.map_.unit
+    lens, released = again.lens(method._row_noise), method.sample()[0]
+    cells = [np.clip(method.map_.lift(lens(Z[:, :6], np.full(300, c))), -1, 1) for c in (0, 1)]
+    gap = np.minimum(*(np.abs(one - released).max(axis=1) for one in cells))
+    assert gap.max() < 1e-5
 
 
 def test_labels_are_inside_the_row_and_so_is_the_constant() -> None:

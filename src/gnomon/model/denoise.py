@@ -23,7 +23,6 @@ RATE = 0.5  # the weight of the features' evidence about a label: the model is n
 LEAST = 0.6  # of RATE, where all of the evidence could be noise
 SURE = 3.0  # deviations above noise at which labels are related to the features beyond doubt
 RARELY = 0.4  # below a half, so that labels that may be noise are outvoted by the largest class, and still order the rows
-CALM = 0.3  # how far chance may move a label away from the most probable one
 SMALLEST_CLASS = 0.02  # of the rows; below it, a noisy count tells nothing about a class
 ALMOST = 0.9  # the largest share of the spread along a direction that classes may explain
 LEFT = 0.05  # of the features' spread, at least this much is not along the visible directions
@@ -92,7 +91,7 @@ class RowModel:
         """The most probable label of rows X whose noisy labels were `labels`; where nothing tells, the largest class."""
         posterior = self.rate * self._evidence(X, 0.0) + np.log(self.weights)
         posterior += label_evidence(labels, noise, scale)
-        told = most_probable(posterior + CALM * rng.gumbel(size=posterior.shape))
+        told = most_probable(posterior)
         known = np.sort(label_evidence(labels, noise, scale), axis=1)
         sure = known[:, -1] - known[:, -2] > SURE
         return np.where(sure | (rng.random(len(told)) < self.kept), told, np.argmax(self.weights))

@@ -158,7 +158,7 @@ class Dprp(RowRelease):
         )
         account.events.append(event)
         noise = float_up(fraction(event.scale) * ratio)
-        noisy = NoisyMoments(
+        self.moments_ = NoisyMoments(
             noisy_moments(sums.matrix[0], noise) / self.map_.unit**2,
             noise / math.sqrt(2) / self.map_.unit**2,
             table.n,
@@ -166,7 +166,7 @@ class Dprp(RowRelease):
             rows.classes,
         )
         most = None if self.n_components == "auto" else int(self.n_components)
-        self.model_: RowModel = row_model(noisy, most)
+        self.model_: RowModel = row_model(self.moments_, most)
         self._row_noise, self._rows = law.diagonal / self.map_.unit, rows
         self._lens = self._into_cells(self.model_.lens(self._row_noise))
         account.post_processing += [
