@@ -150,6 +150,17 @@ def floor_cells(task: Task, data: Path, row: str, label: str = "") -> list[Cell]
     ]
 
 
+def guess_cells(task: Task, data: Path, printed: float) -> list[Cell]:
+    """Targets guessed evenly from [-1, 1]."""
+
+    def run(trial: int) -> float:
+        truth = np.asarray(task.split(data, trial).y_test)
+        guess = np.random.default_rng([12, trial]).uniform(-1, 1, len(truth))
+        return float(np.sqrt(np.mean((guess - truth) ** 2)))
+
+    return [_plain("random guess", task.metrics[0], printed, task.data, run)]
+
+
 def public_cells(task: Task, data: Path, printed: float | None, label: str = "") -> list[Cell]:
     """A model of the public rows alone."""
     (metric,) = task.metrics
