@@ -286,7 +286,7 @@ EXPERIMENTS = (
             PART_GFE,
             STAND_IN_SPORTS,
             STAND_IN_BUZZ,
-            "Clustering by Algorithm 1, the others with components from public rows, as in the paper; counts by logarithms.",
+            "Clustering by Algorithm 1, the others with public components, as in the paper; counts by their logarithms.",
             SUBSAMPLED,
         ),
         draw_by_dimension,
