@@ -21,6 +21,7 @@ from gnomon.release.folder import check_place, write_release
 from gnomon.table.check import check
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
+from gnomon.table.spreadsheet import refuse_in_csv
 
 MOST_ROWS = 10**12  # more would fill any disk
 
@@ -39,6 +40,8 @@ def publish(
     out = Path(out)
     check_place(out)
     schema = declared_schema(method)
+    if format == "csv":
+        refuse_in_csv(schema)
     source = open_source(data, schema=schema)
     if rows is not None:
         _check_rows(method, rows, source.n_rows())

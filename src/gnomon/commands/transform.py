@@ -37,9 +37,12 @@ def run(
     """
     from gnomon.release.folder import open_release, transform_batches
     from gnomon.table.source import open_source
+    from gnomon.table.spreadsheet import refuse_in_csv
 
     format = _format(out)
     opened = open_release(release)
+    if format == "csv":
+        refuse_in_csv(opened.schema)
     source = open_source(data, schema=opened.schema)
     with new_file(out) as file, Watch(passes=1) as watch:
         seen = transform_batches(source, opened.schema, opened.map, progress=watch)

@@ -206,7 +206,9 @@ class Certificate(_Part):
             width=100,
             default_flow_style=False,
         )
-        return "# Certificate of a differentially private release. This file may be published.\n" + body
+        # what is left unprintable stands in double quotes, where YAML reads escapes
+        shown = "".join(c if c.isprintable() or c == "\n" else _escape(c) for c in body)
+        return "# Certificate of a differentially private release. This file may be published.\n" + shown
 
     @classmethod
     def from_yaml(cls, text: str) -> Certificate:
@@ -240,10 +242,17 @@ class _Dumper(yaml.SafeDumper):
 
 def _folded(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = ">" if len(text) > 80 and "\n" not in text and text == text.strip() else None
+    if not text.isprintable():
+        style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _folded)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
 
 
 class _Loader(yaml.SafeLoader):

@@ -25,6 +25,7 @@ from gnomon.table.base import Source, reading
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import LARGEST as SCHEMA_LARGEST
 from gnomon.table.schema import Schema
+from gnomon.table.spreadsheet import refuse_in_csv
 
 if TYPE_CHECKING:
     from gnomon.release.base import Release
@@ -78,6 +79,8 @@ def write_release(
     from gnomon.report.page import public_page
 
     n = method.n_rows_ if rows is None else rows
+    if format == "csv":
+        refuse_in_csv(method.data_schema_)
     with whole_or_absent(Path(out)) as folder:
         data = folder / f"data.{format}"
         shown = _write_rows(data, method.sample_batches(n), format, n, progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ from gnomon.table.schema import Column, Schema
 if TYPE_CHECKING:
     from gnomon.privacy.certificate import Certificate, Mechanism
 
+# controls, and marks that turn the direction of the text after them: a name must not rewrite the page around it
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 DRAWN = 60  # columns with a picture; a page of thousands would help nobody
 
 
@@ -26,7 +29,7 @@ def public_page(certificate: Certificate, schema: Schema, table: pa.Table) -> st
         undefined=StrictUndefined,
         trim_blocks=False,
     )
-    return pages.get_template("page.html").render(
+    page = pages.get_template("page.html").render(
         **_promise(certificate),
         **_contents(certificate, schema, table),
         mark=draw.sundial(),
@@ -36,6 +39,7 @@ def public_page(certificate: Certificate, schema: Schema, table: pa.Table) -> st
         files=words.files(certificate),
         limits=words.LIMITS,
     )
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", page)
 
 
 def _promise(certificate: Certificate) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def key(name: str) -> str:
 
 def quoted(text: str) -> str:
     """A basic string with everything escaped that TOML does not take as it is."""
-    return '"' + "".join(_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if _control(c) else c) for c in text) + '"'
+    return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else _escape(c)) for c in text) + '"'
 
 
 def value(item: Any) -> str:
@@ -34,5 +34,7 @@ def value(item: Any) -> str:
     return repr(item)
 
 
-def _control(character: str) -> bool:
-    return ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0
+def _escape(character: str) -> str:
+    """Controls, and what turns the direction of the text after it, so that a reader sees what a parser does."""
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
