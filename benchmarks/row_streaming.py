@@ -159,10 +159,10 @@ def page(found: dict[str, list[dict[str, float]]], options: argparse.Namespace) 
     )
 
 
-NOTES = """A plain road encodes the same batches, multiplies by a matrix, adds numpy's noise and writes by the same writer. *plain normal,
-all columns* writes fifty columns, as DPRP does; the other two write twenty. DPRP reads the table twice, because no column of
-this schema declares a `fill` value: once to see where the rows lie, once for the rows and their moments. Memory is the largest
-that no file stands behind.
+NOTES = """A plain road encodes the same batches, multiplies by a matrix, adds numpy's noise and writes by the same
+writer. *plain normal, all columns* writes fifty columns, as DPRP does; the other two write twenty. DPRP reads the
+table twice, because no column of this schema declares a `fill` value: once to see where the rows lie, once for the
+rows and their moments. Memory is the largest that no file stands behind.
 """
 
 

@@ -13,6 +13,7 @@ from gnomon.privacy.guarantee import Adjacency, Unit
 from gnomon.privacy.sensitivity import Norm, row_change
 from gnomon.release.dppro import Answers, optimal_dimension, spread_sums
 from gnomon.release.projected import best_dimension, distance_variance
+from gnomon.table.encode import Encoder
 
 REPLACE = Adjacency.REPLACE_ONE
 
@@ -57,6 +58,21 @@ def test_a_category_that_changes_moves_two_cells() -> None:
     method = gn.DpPro(2.0, 1e-5, schema=schema, unit="attribute", n_components=4, random_state=0).fit(table)
     R = method.projection_.reshape(6, 2, 4)
     needed = np.linalg.norm(R[:, 0] - R[:, 1], axis=1).max()
+    assert method.noise_std_ == pytest.approx(needed / accounting.mu_of(2.0, 1e-5), rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_number_that_may_be_missing_moves_its_indicator_too(seed: int) -> None:
+    """From its cells as they are encoded: two numbers are 2 apart, a number and a missing one lie in two columns."""
+    dose = gn.Column(name="dose", kind="number", low=0, high=10, missing="indicator")
+    schema = gn.Schema(name="t", columns=(dose, gn.Column(name="flag", kind="boolean")))
+    corners = pa.table({"dose": pa.array([0.0, 10.0, None]), "flag": [True] * 3})
+    method = gn.DpPro(2.0, 1e-5, schema=schema, unit="attribute", n_components=2, random_state=seed).fit(
+        corners
+    )
+    seen = Encoder(schema).encode(corners).X @ method.projection_
+    dose_moves = max(np.linalg.norm(a - b) for a in seen for b in seen)
+    needed = max(dose_moves, 2 * np.linalg.norm(method.projection_[2]))
     assert method.noise_std_ == pytest.approx(needed / accounting.mu_of(2.0, 1e-5), rel=1e-3)
 
 
