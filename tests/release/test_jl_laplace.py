@@ -1,6 +1,7 @@
 """JL + Laplace: noise for the matrix that was drawn, distances without bias, rows in one pass."""
 
 import math
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -298,12 +299,29 @@ def test_many_rows_wait_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert method.components([5, 1999]).shape == (2, 4)
 
 
+def test_a_spool_in_a_file_is_read_in_chunks_of_whole_batches_and_pickled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gnomon.release.spool.IN_MEMORY", 200)
+    rows = np.arange(3000).reshape(1000, 3)
+    spool = Spool(3, 1e4)
+    for part in np.array_split(rows, 9):
+        spool.append(part)
+    assert spool._file is not None
+    assert [len(chunk) for chunk in spool.chunks(250)] == [223, 222, 222, 222, 111]
+    for held in (spool, pickle.loads(pickle.dumps(spool))):
+        assert np.array_equal(np.concatenate(list(held.chunks(250))), rows)
+        assert np.array_equal(held.take(np.array([999, 0, 500])), rows[[999, 0, 500]])
+
+
 def test_a_spool_gives_back_what_it_took() -> None:
     rows = np.random.default_rng(0).integers(-(2**40), 2**40, (CHUNK + 5, 2))
     wide = Spool(2, 2.0**41)
     for part in np.array_split(rows, 7):
         wide.append(part)
     assert np.array_equal(np.concatenate(list(wide.chunks())), rows)
+    places = np.array([CHUNK + 4, 0, 17, CHUNK // 2, 17])
+    assert np.array_equal(wide.take(places), rows[places])
     narrow = Spool(2, 100.0)
     narrow.append(rows)
     assert np.abs(narrow.take(np.arange(10))).max() <= 2**31 - 1
