@@ -77,14 +77,14 @@ def sides(folder: Path, trial: int) -> tuple[Side, Side, Schema, str]:
     return found[0], found[1], schema, encoder.task
 
 
-def one(method: str, folder: Path, epsilon: float, delta: float, trial: int) -> Line:
+def one(method: str, folder: Path, epsilon: float, delta: float, trial: int, wall: float) -> Line:
     """Run one method or peer; what it told, or why it has nothing to tell."""
     if method == REAL:
         return {"status": "done", **_real(folder, delta, trial)}
     if method not in PEERS:
         script = str(HERE / "comparison" / "release.py")
         asked = [sys.executable, script, method, str(folder), str(epsilon), str(delta), str(trial)]
-        outcome = process.run(asked)
+        outcome = process.run(asked, wall_seconds=wall)
         line = _line(outcome)
         if "refused" in outcome.told:
             return {"status": "refused", "why": outcome.told["refused"]}
@@ -97,7 +97,8 @@ def one(method: str, folder: Path, epsilon: float, delta: float, trial: int) -> 
     rows = pq.read_metadata(folder / "train.parquet").num_rows
     script = str(HERE / "peers" / peer.script)
     outcome = process.run(
-        [str(python), script, peer.algorithm, str(folder), str(epsilon), str(delta), str(rows), str(out)]
+        [str(python), script, peer.algorithm, str(folder), str(epsilon), str(delta), str(rows), str(out)],
+        wall_seconds=wall,
     )
     line = _line(outcome)
     if outcome.status == "done" and peer.releases:
@@ -153,7 +154,7 @@ def run(told: argparse.Namespace) -> None:
                     if _settled(lines, name, method, at, trial):
                         continue
                     folder = prepare(table, told.data, told.work, trial)
-                    found = one(method, folder, at, table.delta, trial)
+                    found = one(method, folder, at, table.delta, trial, told.wall)
                     key = {
                         "table": name,
                         "method": method,
@@ -187,6 +188,9 @@ def main() -> None:
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--epsilons", default="1,4,0.5")
     parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument(
+        "--wall", type=float, default=2 * process.SECONDS, help="most seconds of a run by the clock"
+    )
     parser.add_argument("--minutes", type=float, default=1e6, help="start nothing new after so many minutes")
     parser.add_argument(
         "--work", type=Path, default=Path("build") / "comparison", help="where tables are prepared"
