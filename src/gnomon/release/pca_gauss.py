@@ -26,7 +26,11 @@ from gnomon.statistics.grid import GRID, Matrix
 from gnomon.table.schema import Column, Schema
 
 FIRST = 0.5  # stage one's share of what the look leaves, when there is a stage two
+FIRST_OF_ALL = 0.25  # the same where stage two can bear all columns, so that no subspace has to be found
 FEWEST = 12  # stage two runs if it can bear this many dimensions (or all columns)
+ALL = Fit(
+    1.0, 0.9
+)  # where stage two bears all columns, each counts alike: the small ones drown no more than others
 FITS = {
     "classification": Fit(0.5, 0.9),
     "clustering": Fit(0.5, 0.9),
@@ -39,11 +43,13 @@ class Plan:
     """What a table can afford, from public numbers alone: the shares of the look, and stage two's dimensions."""
 
     shares: dict[str, float]
-    most: int | None  # None: everything goes to stage one
+    most: int | None = None  # None: everything goes to stage one
+    first: float = 1.0  # stage one's share of what the look leaves
+    fit: Fit = FITS["classification"]
 
     def split(self, loss: Spendable) -> tuple[dict[str, Spendable], Spendable, Spendable | None]:
         left = 1 - sum(self.shares.values())
-        stages = [left] if self.most is None else [FIRST * left, (1 - FIRST) * left]
+        stages = [left] if self.most is None else [self.first * left, (1 - self.first) * left]
         parts = loss.split(*self.shares.values(), *stages)
         steps: dict[str, Spendable] = dict(zip(self.shares, parts, strict=False))
         return steps, parts[len(steps)], parts[len(steps) + 1] if self.most is not None else None
@@ -53,13 +59,19 @@ def plan(n: int, m: int, classes: int, task: str, loss: Spendable, wanted: int |
     """Stage two runs where the noise of a class covariance stays below the covariance itself in enough dimensions."""
     shares = affordable(n, m + (task == "regression"), loss)
     if task != "classification":
-        return Plan(shares, None)
-    share = (1 - FIRST) * (1 - sum(shares.values()))
-    part = loss.split(share)[0]
+        return Plan(shares, fit=FITS[task])
+    left = 1 - sum(shares.values())
+    if _bearable(n, m, classes, loss.split((1 - FIRST_OF_ALL) * left)[0]) == m:
+        return Plan(shares, m, FIRST_OF_ALL, ALL)
+    most = _bearable(n, m, classes, loss.split((1 - FIRST) * left)[0])
+    return Plan(shares, most, FIRST) if most >= min(m, wanted or m, FEWEST) else Plan(shares)
+
+
+def _bearable(n: int, m: int, classes: int, loss: Spendable) -> int:
     most = 0
-    while most < m and _relative_noise(most + 1, n, classes, part) <= 1:
+    while most < m and _relative_noise(most + 1, n, classes, loss) <= 1:
         most += 1
-    return Plan(shares, most if most >= min(m, wanted or m, FEWEST) else None)
+    return most
 
 
 def _relative_noise(p: int, n: int, classes: int, loss: Spendable) -> float:
@@ -180,10 +192,11 @@ class PcaGauss(ModelRelease):
         planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted)
         steps, first, second = planned.split(loss)
         table = replace(table, source=KeptSource(table.source))
-        place = look(table, account, steps, FITS[table.task])
+        place = look(table, account, steps, planned.fit)
         if table.task == "classification":
             most = table.m if planned.most is None else planned.most
-            model = classified(table, account, place, first, second, most, wanted)
+            kept = wanted or (table.m if planned.most == table.m else None)
+            model = classified(table, account, place, first, second, most, kept)
         elif table.task == "regression":
             model = with_target(table, account, place, first, wanted)
         else:
