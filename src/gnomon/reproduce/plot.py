@@ -11,6 +11,7 @@ from gnomon.errors import ParameterError
 from gnomon.evaluate.measure import Measure
 
 WIDTH, HEIGHT = 5.2, 3.8  # inches of one panel
+MARKED = 8  # places on a logarithmic axis that are named each
 
 
 def figure(
@@ -65,5 +66,9 @@ def curves(axes: Any, drawn: Sequence[Curve], *, title: str, x: str, y: str, log
     axes.set(title=title, xlabel=x, ylabel=y)
     if log:
         axes.set_xscale("log")
+        places = sorted({at for curve in drawn for at, _ in curve.points})
+        if len(places) <= MARKED:
+            axes.set_xticks(places, [f"{at:g}" for at in places])
+            axes.set_xticks([], minor=True)
     axes.grid(alpha=0.25)
     axes.legend(fontsize=7)
