@@ -1,94 +1,313 @@
-"""A long audit, as a Markdown table: python benchmarks/audit.py [--runs N] [--repeat K].
+"""The long audit: every mechanism, method, unit and calibration, with the power that each attack has.
 
-`--repeat` runs every attack K times and adds the spread of the seen share, from which the tests' margins are set.
+    python benchmarks/audit.py run --out audit.jsonl [--only TEXT] [--runs TIMES]   one line an attack, resumable
+    python benchmarks/audit.py law --out audit.jsonl                                what the law lets an attack see
+    python benchmarks/audit.py show --out audit.jsonl --figures docs/results        tables in Markdown, and figures
+
+Each attack is run once; its bound is also told for the first tenth and the first hundredth of its runs.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from audit_figures import bounds_figure, power_figure, printed_figure
 
 from gnomon.audit import Attack, attacks_on, audit
+from gnomon.audit.bound import share_at_least, share_at_most
 from gnomon.audit.choice import choice_attack
+from gnomon.audit.likelihood import nuclear
 from gnomon.audit.moments import moment_attack
 from gnomon.audit.printed import covariance_attack
 from gnomon.audit.vectors import count_attack, sum_attack
 from gnomon.privacy.guarantee import ApproxDP, PureDP
 
 LOOSE = ApproxDP(4.0, 1e-5)
+PARTS = (100, 10, 1)
 
-# attack, runs at --runs 1 (a run of a vector is far cheaper than a run of a matrix, and that than a whole fit)
-ATTACKS: list[tuple[Callable[[], Attack], int]] = [
-    (lambda: count_attack(PureDP(0.1)), 4_000_000),
-    (lambda: count_attack(PureDP(1.0)), 1_000_000),
-    (lambda: sum_attack(ApproxDP(1.0, 1e-6), 2), 1_000_000),
-    (lambda: sum_attack(LOOSE, 4), 1_000_000),
-    (lambda: sum_attack(LOOSE, 3, discrete=True), 40_000),
-    (lambda: moment_attack(40, ApproxDP(1.0, 1e-5), mechanism="goe"), 300_000),
-    (lambda: moment_attack(40, LOOSE, mechanism="goe"), 300_000),
-    (lambda: moment_attack(17, LOOSE, mechanism="goe", moved_label=True), 10_000),
-    (lambda: moment_attack(8, LOOSE, mechanism="discrete-gaussian"), 30_000),
-    (lambda: moment_attack(1, PureDP(2.0), mechanism="upper-laplace"), 20_000),
-    (lambda: moment_attack(2, PureDP(2.0), mechanism="upper-laplace"), 40_000),
-    (lambda: moment_attack(2, PureDP(2.0), mechanism="upper-laplace", moved_label=True), 40_000),
-    (lambda: moment_attack(1, PureDP(2.0), mechanism="matrix-laplace"), 20_000),
-    (lambda: moment_attack(1, PureDP(2.0), mechanism="matrix-laplace", moved_label=True), 20_000),
-    (lambda: moment_attack(2, PureDP(2.0), mechanism="matrix-laplace"), 40_000),
-    (lambda: moment_attack(5, PureDP(2.0), mechanism="matrix-laplace"), 10_000),
-    *(
-        (
-            lambda name=name, delta=delta, unit=unit: attacks_on(name, epsilon=2.0, delta=delta, unit=unit)[
-                0
-            ],
-            400_000,
+
+@dataclass(frozen=True)
+class Case:
+    """One attack of the long audit; `group` says in which table its finding goes, `target` what it covers."""
+
+    key: str
+    group: str
+    make: Callable[[], Attack]
+    runs: int
+    target: tuple[str, str, str] | None = None  # method, unit, calibration
+
+
+def _mechanisms() -> Iterator[Case]:
+    def case(key: str, make: Callable[[], Attack], runs: int) -> Case:
+        return Case(key, "mechanism", make, runs)
+
+    laplace, matrix = {"mechanism": "upper-laplace"}, {"mechanism": "matrix-laplace"}
+    yield case("counts 0.1", lambda: count_attack(PureDP(0.1)), 4_000_000)
+    yield case("counts 1", lambda: count_attack(PureDP(1.0)), 1_000_000)
+    yield case("sum 1", lambda: sum_attack(ApproxDP(1.0, 1e-6), 2), 1_000_000)
+    yield case("sum 4", lambda: sum_attack(LOOSE, 4), 1_000_000)
+    yield case("sum discrete", lambda: sum_attack(LOOSE, 3, discrete=True), 40_000)
+    yield case("choice", lambda: choice_attack(PureDP(2.0)), 15_000)
+    yield case("goe 1", lambda: moment_attack(40, ApproxDP(1.0, 1e-5), mechanism="goe"), 200_000)
+    yield case("goe 4", lambda: moment_attack(40, LOOSE, mechanism="goe"), 200_000)
+    yield case("goe label", lambda: moment_attack(3, LOOSE, mechanism="goe", moved_label=True), 10_000)
+    yield case("discrete goe", lambda: moment_attack(2, LOOSE, mechanism="discrete-gaussian"), 10_000)
+    yield case("upper 1", lambda: moment_attack(1, PureDP(2.0), **laplace), 20_000)
+    yield case("upper 2", lambda: moment_attack(2, PureDP(2.0), **laplace), 40_000)
+    yield case("upper 2 label", lambda: moment_attack(2, PureDP(4.0), **laplace, moved_label=True), 40_000)
+    for q, epsilon, runs in ((1, 2.0, 15_000), (2, 4.0, 40_000), (3, 4.0, 60_000), (5, 6.0, 20_000)):
+        yield case(f"matrix {q}", lambda q=q, e=epsilon: moment_attack(q, PureDP(e), **matrix), runs)
+    for q, epsilon, runs in ((2, 4.0, 20_000), (3, 4.0, 40_000), (5, 8.0, 100_000)):
+        blocks = {**matrix, "moved_label": True, "product": True}
+        yield case(
+            f"matrix {q} blocks", lambda q=q, e=epsilon, b=blocks: moment_attack(q, PureDP(e), **b), runs
         )
-        for name, delta in (("jl-laplace", 0.0), ("dppro", 1e-5))
-        for unit in ("row", "attribute")
-    ),
-    (lambda: attacks_on("bernoulli-identity", epsilon=2.0)[0], 400_000),
-    (lambda: choice_attack(PureDP(2.0)), 60_000),
-    *(
-        (lambda name=name: attacks_on(name, epsilon=4.0, delta=1e-5)[-1], 400)
-        for name in ("pca-gauss", "dprp", "modips", "pca-identity", "lda-identity", "blocki", "exponential")
-    ),
-    (lambda: attacks_on("ron-gauss", epsilon=4.0)[-1], 1500),
-    (lambda: attacks_on("ron-gauss", epsilon=4.0, delta=1e-5)[-1], 1500),
-    (lambda: covariance_attack(1.0, 16), 20_000),
-    (lambda: covariance_attack(1.0, 4), 200_000),
-    (lambda: attacks_on("ron-gauss", epsilon=1.0, calibration="paper")[-1], 400),
-]
+
+
+def _of_method(method: str, place: int, epsilon: float, delta: float = 0.0, **options: Any) -> Attack:
+    return attacks_on(method, epsilon=epsilon, delta=delta, **options)[place]
+
+
+def _methods() -> Iterator[Case]:
+    for name, epsilon, delta, runs in (
+        ("ron-gauss", 4.0, 0.0, 12_000),
+        ("ron-gauss", 4.0, 1e-5, 6_000),
+        ("modips", 4.0, 0.0, 12_000),
+        ("modips", 4.0, 1e-5, 6_000),
+        ("pca-gauss", 4.0, 0.0, 24_000),
+        ("pca-gauss", 4.0, 1e-5, 8_000),
+        ("dprp", 4.0, 1e-5, 6_000),
+        ("pca-identity", 4.0, 0.0, 8_000),
+        ("pca-identity", 4.0, 1e-5, 8_000),
+        ("lda-identity", 4.0, 0.0, 8_000),
+        ("lda-identity", 4.0, 1e-5, 8_000),
+        ("blocki", 4.0, 1e-5, 6_000),
+        ("exponential", 2.0, 0.0, 12_000),
+    ):
+        yield Case(
+            f"{name} {epsilon:g} {delta:g}",
+            "method",
+            lambda name=name, epsilon=epsilon, delta=delta: _of_method(name, -2, epsilon, delta),
+            runs,
+            (name, "row", "sound"),
+        )
+    for name, delta, units in (
+        ("jl-laplace", 0.0, ("row", "attribute")),
+        ("dppro", 1e-5, ("row", "attribute")),
+        ("bernoulli-identity", 0.0, ("row",)),
+    ):
+        for unit in units:
+            yield Case(
+                f"{name} {unit}",
+                "method",
+                lambda name=name, delta=delta, unit=unit: _of_method(name, 0, 2.0, delta, unit=unit),
+                400_000,
+                (name, unit, "sound"),
+            )
+    for unit in ("row", "attribute"):
+        yield Case(
+            f"jl-laplace tail {unit}",
+            "method",
+            lambda unit=unit: _of_method("jl-laplace", -1, 2.0, 0.01, unit=unit),
+            5_000,
+            ("jl-laplace", unit, "sound"),
+        )
+
+
+def _printed() -> Iterator[Case]:
+    paper = {"calibration": "paper"}
+    cells = {**paper, "unit": "attribute"}
+    for key, method, unit, make, runs in (
+        ("covariance 16", "ron-gauss", "row", lambda: covariance_attack(1.0, 16), 20_000),
+        ("covariance 16 loud", "ron-gauss", "row", lambda: covariance_attack(4.0, 16), 8_000),
+        ("covariance 4", "ron-gauss", "row", lambda: covariance_attack(1.0, 4), 200_000),
+        ("ron-gauss counts", "ron-gauss", "row", lambda: _of_method("ron-gauss", -1, 1.0, **paper), 300),
+        ("modips counts", "modips", "row", lambda: _of_method("modips", -1, 1.0, **paper), 300),
+        ("pca-gauss centring", "pca-gauss", "row", lambda: _of_method("pca-gauss", -2, 2.0, **paper), 4_000),
+        ("pca-gauss counts", "pca-gauss", "row", lambda: _of_method("pca-gauss", -1, 1.0, **paper), 300),
+        ("jl row", "jl-laplace", "row", lambda: _of_method("jl-laplace", 0, 2.0, **paper), 100_000),
+        (
+            "jl cell",
+            "jl-laplace",
+            "attribute",
+            lambda: _of_method("jl-laplace", 0, 2.0, components=1, **cells),
+            100_000,
+        ),
+        ("dppro cell", "dppro", "attribute", lambda: _of_method("dppro", 0, 2.0, 1e-5, **cells), 100_000),
+        ("dprp printed", "dprp", "row", lambda: _of_method("dprp", -2, 4.0, 1e-5, **paper), 1_000),
+    ):
+        yield Case(f"printed {key}", "printed", make, runs, (method, unit, "paper"))
+
+
+def cases() -> list[Case]:
+    return [*_methods(), *_printed(), *_mechanisms()]
+
+
+# --- running ---
+
+
+def run(out: Path, only: str, times: float, minutes: float) -> None:
+    end = time.monotonic() + 60 * minutes
+    for case in cases():
+        done = {line["key"] for line in lines(out)}
+        if only in case.key and case.key not in done and time.monotonic() < end:
+            _append(out, found(case, max(80, int(case.runs * times))))
+
+
+def found(case: Case, runs: int) -> dict[str, Any]:
+    """What one attack finds with all of its runs and with the first of them."""
+    attack = case.make()
+    began, cpu = time.perf_counter(), time.process_time()
+    held = [attack.release(neighbour, runs) for neighbour in (False, True)]
+    again = replace(attack, release=lambda neighbour, n: held[neighbour][:n])
+    counts = sorted({max(20, len(held[0]) // part) for part in PARTS})
+    findings = [audit(again, n) for n in counts]
+    claim, last = attack.claim, findings[-1]
+    print(f"{case.key}: {last.share:.0%} seen of {claim.epsilon:g} {'BROKEN' * last.broken}", flush=True)
+    return {
+        "key": case.key,
+        "group": case.group,
+        "attack": attack.name,
+        "pair": attack.pair,
+        "claim": [claim.epsilon, claim.delta],
+        "reach": None if attack.reach is None else attack.reach(),
+        "runs": [finding.runs for finding in findings],
+        "epsilon": [finding.epsilon for finding in findings],
+        "certain": [finding.certain for finding in findings],
+        "broken": last.broken,
+        "seconds": round(time.perf_counter() - began, 1),
+        "cpu": round(time.process_time() - cpu, 1),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def lines(out: Path) -> list[dict[str, Any]]:
+    """The last finding of every attack."""
+    held = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    return list({line["key"]: line for line in held}.values())
+
+
+def _append(out: Path, line: dict[str, Any]) -> None:
+    with out.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+# --- what the law of matrix Laplace noise lets an attack see ---
+
+
+def law(out: Path, samples: int = 1_000_000) -> None:
+    """The bound to be expected from so many runs, by the law itself: what is missing there, more runs would show."""
+    done = {line["key"] for line in lines(out)}
+    for q, epsilon, product in (
+        (2, 4.0, False),
+        (3, 4.0, False),
+        (5, 6.0, False),
+        (3, 4.0, True),
+        (5, 8.0, True),
+    ):
+        key = f"law {q}{' blocks' * product}"
+        if key not in done:
+            runs = np.geomspace(1e3, 1e6, 13)
+            shares = expected(q, epsilon, product, runs, samples)
+            _append(
+                out,
+                {"key": key, "group": "law", "runs": runs.tolist(), "share": shares, "claim": [epsilon, 0]},
+            )
+            print(key, np.round(shares, 3), flush=True)
+
+
+def expected(q: int, epsilon: float, product: bool, runs: Any, samples: int) -> list[float]:
+    """The share of epsilon that the best event would prove if its counts were what the law expects.
+
+    In units of twice the scale, noise is W1 - W2 for W = G'G/2, and a record moves it by epsilon/2 along itself.
+    """
+    rng = np.random.default_rng(0)
+    change = np.zeros((q, q))
+    change[0, 0] = epsilon / 2
+    change[1, 1] = 0.0 if product else -epsilon / 2
+    scores = [_scores(rng, q, change, moved, samples) for moved in (False, True)]
+    ends = np.geomspace(20 / samples, 0.5, 150)
+    thresholds = np.unique(np.quantile(np.concatenate(scores), np.r_[ends, 1 - ends]))
+    above = [1 - np.searchsorted(np.sort(s), thresholds) / samples for s in scores]
+    factor, best = (2 if product else 1), []
+    for n in 0.75 * np.asarray(runs):
+        bounds = []
+        for likelier, other in ((above[1], above[0]), (1 - above[0], 1 - above[1])):
+            low, high = share_at_least(likelier * n, n, 0.025), share_at_most(other * n, n, 0.025)
+            with np.errstate(divide="ignore"):
+                bounds.append(float(np.max(np.log(low) - np.log(high))))
+        best.append(factor * max(bounds) / epsilon)
+    return best
+
+
+def _scores(rng: np.random.Generator, q: int, change: Any, moved: bool, samples: int) -> Any:
+    found = []
+    for _ in range(0, samples, 100_000):
+        G, H = rng.standard_normal((2, 100_000, q + 1, q))
+        Z = (G.transpose(0, 2, 1) @ G - H.transpose(0, 2, 1) @ H) / 2 + moved * change
+        found.append(nuclear(Z) - nuclear(Z - change))
+    return np.concatenate(found)
+
+
+# --- showing ---
+
+
+def table(held: list[dict[str, Any]], group: str) -> str:
+    head = "| attack | neighbours | runs per table | claimed | pair costs | at least (95%) | seen | at least (99.9%) |"
+    rows = [head, "|---|---|---:|---:|---:|---:|---:|---:|"]
+    for line in held:
+        if line["group"] != group:
+            continue
+        epsilon, delta = line["claim"]
+        claim = f"{epsilon:.4g}" + (f", {delta:g}" if delta else "")
+        reach = "" if line["reach"] is None else f"{line['reach']:.3f}"
+        seen = f"{line['epsilon'][-1] / epsilon:.0%}" + " **broken**" * line["broken"]
+        rows.append(
+            f"| {line['attack']} | {line['pair']} | {line['runs'][-1]:,} | {claim} | {reach} "
+            f"| {line['epsilon'][-1]:.3f} | {seen} | {line['certain'][-1]:.3f} |"
+        )
+    return "\n".join(rows)
+
+
+def show(out: Path, figures: Path | None) -> None:
+    order = {case.key: place for place, case in enumerate(cases())}
+    held = sorted(lines(out), key=lambda line: order.get(line["key"], 0))
+    for group in ("mechanism", "method", "printed"):
+        print(f"\n{group}\n\n{table(held, group)}")
+    print(f"\n{sum(line.get('cpu', 0) for line in held) / 60:.0f} minutes of processor time")
+    if figures is not None:
+        bounds_figure(held, figures / "audit-bounds.png")
+        power_figure(held, figures / "audit-power.png")
+        printed_figure(held, figures / "audit-printed.png")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("do", choices=["run", "law", "show"])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", default="", help="attacks whose key holds this")
     parser.add_argument("--runs", type=float, default=1.0, help="times the usual number of runs")
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--only", default="", help="attacks whose name holds this")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no attack after so many")
+    parser.add_argument("--figures", type=Path, help="the folder that figures are written to")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| attack | neighbours | runs per table | claimed | at least (95%) | seen | at least (99.9%) | s |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|")
-    for make, usual in ATTACKS:
-        attack = make()
-        if options.only not in attack.name:
-            continue
-        began = time.perf_counter()
-        found = [audit(attack, max(20, int(usual * options.runs))) for _ in range(options.repeat)]
-        seconds = time.perf_counter() - began
-        one = found[-1]
-        claim = f"{attack.claim.epsilon:g}" + (f", {attack.claim.delta:g}" if attack.claim.delta else "")
-        seen = f"{one.share:.0%}" + ("" if not one.broken else " **broken**")
-        if len(found) > 1:
-            shares = [finding.share for finding in found]
-            seen = f"{statistics.mean(shares):.3f} +- {statistics.stdev(shares):.3f}, least {min(shares):.3f}"
-        print(
-            f"| {attack.name} | {attack.pair} | {one.runs:,} | {claim} | {one.epsilon:.3f} | {seen} "
-            f"| {one.certain:.3f} | {seconds:.0f} |",
-            flush=True,
-        )
+    if options.do == "run":
+        run(options.out, options.only, options.runs, options.minutes)
+    elif options.do == "law":
+        law(options.out)
+    else:
+        show(options.out, options.figures)
 
 
 if __name__ == "__main__":

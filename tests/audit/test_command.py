@@ -18,7 +18,8 @@ def found(monkeypatch):
 
     def attacks_on(method, **options):
         asked.update(method=method, **options)
-        return [Attack("an attack", "a pair", PureDP(options["epsilon"]), lambda *_: None, slow=20)]
+        claim = PureDP(options["epsilon"])
+        return [Attack("an attack", "a pair", claim, lambda *_: None, slow=20, reach=lambda: 0.875)]
 
     def audit(attack, runs):
         asked["runs"] = runs
@@ -57,6 +58,7 @@ def test_options_reach_the_library(found, capsys) -> None:
     }
     printed = capsys.readouterr().out
     assert "an attack" in printed
+    assert "0.875" in printed
     assert "No attack exceeded the claim" in printed
 
 

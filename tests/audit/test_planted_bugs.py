@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.audit import audit
+from gnomon.audit import attacks_on, audit
 from gnomon.audit.methods import few_records, model_attack
 from gnomon.audit.moments import moment_attack
 from gnomon.audit.vectors import count_attack, sum_attack
 from gnomon.privacy import mechanism
 from gnomon.privacy.guarantee import ApproxDP, PureDP
 from gnomon.privacy.noise.stream import fixed_noise
+from gnomon.release import dprp, pca_stages
 from gnomon.release import map as public_map
+from gnomon.statistics.grid import GRID
 
 LOOSE = ApproxDP(4.0, 1e-5)
 
@@ -100,3 +102,31 @@ def test_seeded_noise(monkeypatch) -> None:
     finding = audit(moment_attack(2, LOOSE, mechanism="goe"), 20)
     assert finding.repeats
     assert finding.broken
+
+
+# --- bugs of whole methods, which the likelihood of all that comes out finds ---
+
+
+def test_pca_gauss_charges_a_smaller_ball_than_its_rows_lie_in(monkeypatch) -> None:
+    monkeypatch.setattr(pca_stages, "ball", lambda lam, extra=0: (GRID**2 + lam**2 + extra) // 4)
+    whole = attacks_on("pca-gauss", epsilon=4.0, delta=1e-5)[-2]
+    assert whole.reach is not None
+    assert whole.reach() > 3 * 4.0
+    assert audit(whole, 200).broken
+
+
+def test_dprp_understates_rows_with_their_moments(monkeypatch) -> None:
+    right = dprp.joint_release
+
+    def understated(ball, share):
+        sensitivity, ratio = right(ball, share)
+        return replace(sensitivity, value=sensitivity.value / 4), ratio
+
+    monkeypatch.setattr(dprp, "joint_release", understated)
+    whole = attacks_on("dprp", epsilon=4.0, delta=1e-5)[-2]
+    assert audit(whole, 200).broken
+
+
+def test_dprp_releases_its_moments_without_noise(monkeypatch) -> None:
+    monkeypatch.setattr(dprp, "noisy_moments", lambda sums, noise: sums.astype(np.float64))
+    assert audit(attacks_on("dprp", epsilon=4.0, delta=1e-5)[-2], 400).broken

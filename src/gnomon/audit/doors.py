@@ -140,7 +140,7 @@ def _load_all() -> None:
 
 def _one_by_one(source: Any, columns: list[str], f: Callable[[Any], Any], **named: Any) -> Iterator[Any]:
     """`map_batches` without its threads, which cost a small table more than the release does."""
-    for batch in source.batches(columns):
+    for batch in source._read(columns, local.BATCH, raw=False):
         yield f(batch)
 
 

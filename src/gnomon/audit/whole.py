@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
@@ -24,7 +25,7 @@ from gnomon.errors import GnomonWarning
 from gnomon.privacy.accounting import epsilon_of
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.release.base import Account, Release, Table
-from gnomon.release.kept import KeptSource
+from gnomon.table.base import Source
 from gnomon.table.encode import Encoder, Rows
 
 Matrix = npt.NDArray[np.float64]
@@ -108,22 +109,45 @@ class Trials:
 class _EncodedOnce:
     """An encoder that has seen its only batch before; its rows are the same every time, and cannot be written to."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, batch: pa.RecordBatch) -> None:
         self._encoder = encoder
-        self._held: Rows | None = None
+        self._rows = encoder.encode(batch)
+        self._rows.X.flags.writeable = False
 
     def encode(self, batch: pa.RecordBatch) -> Rows:
-        if self._held is None:
-            self._held = self._encoder.encode(batch)
-            self._held.X.flags.writeable = False
-        return self._held
+        return self._rows
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)
 
 
+class _OneBatch(Source):
+    """A table that was read once and is handed out again without another look."""
+
+    def __init__(self, source: Source, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        self.kind, self.label = source.kind, source.label
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._batch.schema
+
+    def n_rows(self) -> int:
+        return int(self._batch.num_rows)
+
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterator[pa.RecordBatch]:
+        yield self._batch
+
+
 def _encoded_once(table: Table) -> Table:
-    return replace(table, source=KeptSource(table.source), encoder=cast(Encoder, _EncodedOnce(table.encoder)))
+    """Reading and encoding a small table cost more than releasing it, and give the same rows every time."""
+    columns = [column.name for column in table.schema.released]
+    (batch,) = table.source.batches(columns)
+    return replace(
+        table,
+        source=_OneBatch(table.source, batch),
+        encoder=cast(Encoder, _EncodedOnce(table.encoder, batch)),
+    )
 
 
 def _epsilon(mine: list[Step], others: list[Step], delta: float) -> float:

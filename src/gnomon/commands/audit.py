@@ -35,14 +35,17 @@ def run(
     unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="row or attribute.")] = "row",
     runs: Annotated[
         int,
-        typer.Option("--runs", metavar="N", help="Runs per table; a whole release gets a hundredth of them."),
+        typer.Option(
+            "--runs", metavar="N", help="Runs per table; whole releases get a tenth or a hundredth."
+        ),
     ] = 10_000,
 ) -> None:
     """Attack a method: run it many times on two tables that differ in one record, and see what its output tells.
 
     No data are needed and nothing is charged. Each line is an attack on the real code with the real noise; it proves
-    that epsilon is at least so much. A bound far below the claim means that this attack saw little; a bound above
-    it, with 99.9% confidence, means that the claim does not hold, and the exit code is 1.
+    that epsilon is at least so much; "pair costs" is what the two tables cost by the proofs, where that is known. A
+    bound far below the claim means that this attack saw little; a bound above it, with 99.9% confidence, means that the
+    claim does not hold, and the exit code is 1.
 
     [bold]Example[/]: gnomon audit --method ron-gauss --components 16 --calibration paper --epsilon 4
     """
@@ -81,14 +84,17 @@ def _print(found: list[Finding]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for head in ("attack", "neighbours"):
         table.add_column(head)
-    for head in ("runs", "claimed", "at least (95%)", "(99.9%)"):
+    for head in ("runs", "claimed", "pair costs", "at least (95%)", "(99.9%)"):
         table.add_column(head, justify="right")
     for finding in found:
-        numbers = (finding.attack.claim.epsilon, finding.epsilon, finding.certain)
+        costs = "" if finding.attack.reach is None else f"{finding.attack.reach():.3g}"
         table.add_row(
             finding.attack.name,
             finding.attack.pair,
             f"{finding.runs:,}",
-            *(f"{number:.3g}" for number in numbers),
+            f"{finding.attack.claim.epsilon:.3g}",
+            costs,
+            f"{finding.epsilon:.3g}",
+            f"{finding.certain:.3g}",
         )
     console().print(table)
