@@ -53,7 +53,7 @@ class Dprp(RowRelease):
     Differs from the paper (`calibration="sound"`): a projection to k1 >= m dimensions adds nothing, so rows are released
     as they are; rows and their second moments are one Gaussian release, in which the moments are free or nearly so;
     labels are scaled one-hots inside the row; nothing is tuned on the private rows, so nothing is spent on that; and a
-    row is published as a draw of the true row given the noisy one (see gnomon.model.denoise), its label as the most
+    noisy row is published as a model of the noisy moments has rows (see gnomon.model.denoise), its label as the most
     probable one. `calibration="paper"` follows Algorithm 1 as printed.
 
     Parameters
