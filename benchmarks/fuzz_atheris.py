@@ -42,7 +42,7 @@ def main() -> None:
             print(f"{name}: {tried:,} inputs by atheris, {len(wrong)} wrong", flush=True)
             os._exit(1 if wrong else 0)
 
-    corpus = Path(tempfile.mkdtemp(dir=place.name)) / "corpus"
+    corpus = Path(tempfile.mkdtemp(), "corpus")  # apart from where commands may write
     corpus.mkdir()
     for number, data in enumerate(targets.seeds[name]):
         (corpus / str(number)).write_bytes(data)
