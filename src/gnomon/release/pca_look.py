@@ -67,10 +67,10 @@ def affordable(n: int, m: int, loss: Spendable) -> dict[str, float]:
     for step, share in SHARES.items():
         part = loss.split(share)[0]
         if step == "centre":
-            std = vector_noise(_row_sum(m, part), part)[2].diagonal / GRID * math.sqrt(m)
+            std = vector_noise(row_sensitivity(m, part), part)[2].diagonal / GRID * math.sqrt(m)
             worth = std / n <= 0.1
         elif step == "columns":
-            std = vector_noise(_row_sum(2 * m, part), part)[2].diagonal / GRID * STRETCH
+            std = vector_noise(row_sensitivity(2 * m, part), part)[2].diagonal / GRID * STRETCH
             worth = std * math.sqrt(m) / n <= 0.5
         else:
             std = vector_noise(_bins(part), part)[2].diagonal
@@ -90,18 +90,20 @@ def look(table: Table, account: Account, losses: dict[str, Spendable], fit: Fit)
 
     place = Place(np.zeros(m), np.ones(m), math.sqrt(m))
     if "centre" in losses:
-        total, _ = _sum(table, account, losses["centre"], cells, m, place.radius, "centre of every column")
+        total, _ = noisy_sum(
+            table, account, losses["centre"], cells, m, place.radius, "centre of every column"
+        )
         place = Place(np.clip(total / table.n, -1.0, 1.0), place.weight, place.radius)
     if "length" in losses:
         grid = math.sqrt(m) * FIRST_GRID
-        radius = _quantile(table, account, losses["length"], cells, place, grid, HOLDS_FIRST)
+        radius = fitting_radius(table, account, losses["length"], cells, place, grid, HOLDS_FIRST)
         place = Place(place.centre, place.weight, radius)
     if "columns" in losses:
         fit = replace(fit, absolute=fit.absolute and "centre" in losses)  # its noise is for large tables
         place = _columns(table, account, losses["columns"], cells, place, fit)
     if "radius" in losses:
         expected = place.radius
-        radius = _quantile(
+        radius = fitting_radius(
             table, account, losses["radius"], _features(table.m), place, expected * SECOND_GRID, fit.holds
         )
         place = Place(place.centre, place.weight, radius, place.spread)
@@ -128,7 +130,7 @@ def _columns(
         return np.hstack([X, np.abs(X) if fit.absolute else SQUARE * X * X])
 
     stretch = math.sqrt(2) if fit.absolute else STRETCH
-    total, noise = _sum(
+    total, noise = noisy_sum(
         table, account, loss, pair, 2 * m, place.radius * stretch, "centre and spread of every column"
     )
     shift = total[:m] / n
@@ -146,7 +148,7 @@ def _norm(loss: Spendable) -> Norm:
     return Norm.L1 if isinstance(loss, PureDP) else Norm.L2
 
 
-def _row_sum(columns: int, loss: Spendable) -> Sensitivity:
+def row_sensitivity(columns: int, loss: Spendable) -> Sensitivity:
     return row_sum(_norm(loss), columns=columns, radius=GRID, adjacency=Adjacency.REPLACE_ONE)
 
 
@@ -154,7 +156,7 @@ def _bins(loss: Spendable) -> Sensitivity:
     return histogram(_norm(loss), columns=1, adjacency=Adjacency.REPLACE_ONE)
 
 
-def _sum(
+def noisy_sum(
     table: Table,
     account: Account,
     loss: Spendable,
@@ -172,12 +174,12 @@ def _sum(
         return total
 
     exact = table.sum(integers, np.zeros(width, dtype=np.int64), stage=f"looking: {statistic}")
-    noisy = account.record(release_vector(exact, _row_sum(width, loss), loss, statistic=statistic))
+    noisy = account.record(release_vector(exact, row_sensitivity(width, loss), loss, statistic=statistic))
     unit = GRID * ball_shrink(width) / radius
     return noisy.value / unit, noisy.noise.diagonal / unit
 
 
-def _quantile(
+def fitting_radius(
     table: Table,
     account: Account,
     loss: Spendable,
