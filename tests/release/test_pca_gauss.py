@@ -149,7 +149,7 @@ def test_no_neighbour_moves_a_stage_beyond_its_sensitivity(
     W = np.linalg.qr(rng.standard_normal((8, 3)))[0]
     chart = PublicMap(place.centre, place.weight, False, W, np.zeros(3), place.radius, reach=place.radius)
     spread = rng.standard_normal((3, 3))
-    lens = Lens.of(rng.standard_normal((2, 3)) * 0.1, spread @ spread.T * 0.01 + 1e-4 * np.eye(3))
+    lens = Lens.of(rng.standard_normal((2, 3)) * 0.1, spread @ spread.T * 0.01 + 1e-4 * np.eye(3), whole=True)
     X, y, other, label = neighbours(seed)
     for rows, codes in ((X, y), (other, label)):
         table = classifier()._open(rows, codes, quiet)

@@ -12,7 +12,10 @@ from gnomon.model.repair import Sums, shrink_weight
 from gnomon.model.spectrum import Vector, denoised, floor_within
 from gnomon.statistics.grid import Matrix
 
-EVEN = 0.8  # how far towards equal spread the axes are brought before the second look: 0 not at all, 1 all the way
+EVEN = {
+    True: 0.8,
+    False: 0.5,
+}  # how far the axes are brought towards equal spread: all columns, or a subspace of them
 ROOM = 1.6  # the squared radius of the second ball, in units of the expected squared length
 CALMEST = 0.05  # no class is believed to vary less than this part of the pooled variance
 
@@ -21,8 +24,8 @@ CALMEST = 0.05  # no class is believed to vary less than this part of the pooled
 class Lens:
     """How the second stage looks at a row of class c: z = K (x - means[c]) / radii[c], in a ball.
 
-    K brings the axes towards equal spread, so that small but telling directions meet relatively less noise; a ball
-    that fits a calm class lets it meet less noise than a restless one.
+    K brings the axes towards equal spread, so that small but telling directions meet relatively less noise. Where all
+    columns can be borne (`whole`), every class has a ball of its own: a calm one meets less noise than a restless one.
     """
 
     means: Matrix  # (L, P)
@@ -30,15 +33,17 @@ class Lens:
     K: Matrix
     K_inverse: Matrix
     radii: Vector  # (L,)
+    whole: bool
 
     @classmethod
-    def of(cls, means: Matrix, within: Matrix) -> Lens:
+    def of(cls, means: Matrix, within: Matrix, *, whole: bool) -> Lens:
+        even = EVEN[whole]
         values, vectors = np.linalg.eigh(within)
         values = np.maximum(values, 1e-9 * max(float(values.max()), 1e-300))
-        K = (vectors * values ** (-EVEN / 2)) @ vectors.T
-        K_inverse = (vectors * values ** (EVEN / 2)) @ vectors.T
-        radius = float(np.sqrt(ROOM * (values ** (1 - EVEN)).sum()))
-        return cls(means, within, K, K_inverse, np.full(len(means), radius))
+        K = (vectors * values ** (-even / 2)) @ vectors.T
+        K_inverse = (vectors * values ** (even / 2)) @ vectors.T
+        radius = float(np.sqrt(ROOM * (values ** (1 - even)).sum()))
+        return cls(means, within, K, K_inverse, np.full(len(means), radius), whole)
 
 
 def refined(lens: Lens, sums: Sums, counts: Vector, count_noise: float, doubt: Matrix, n: int) -> Mixture:
@@ -61,7 +66,9 @@ def refined(lens: Lens, sums: Sums, counts: Vector, count_noise: float, doubt: M
     covariances = np.empty_like(raw)
     for c in range(len(sizes)):
         back = lens.radii[c] * lens.K_inverse
-        base = _as_restless(pooled / lens.radii[c] ** 2, raw[c], float(noise[c]))
+        base = pooled / lens.radii[c] ** 2
+        if lens.whole:
+            base = _as_restless(base, raw[c], float(noise[c]))
         own = base + denoised(raw[c] - base, float(noise[c]))
         covariances[c] = back @ floor_within(own, base, LEAST) @ back
     return Mixture(weights, lens.means + (shifts * lens.radii[:, None]) @ lens.K_inverse, covariances)

@@ -120,10 +120,11 @@ def classified(
     chart = chart_of(place, mean, found.vectors @ R)
     mixture = Mixture(sizes / n, means.values @ R, np.repeat((R.T @ within @ R)[None], L, axis=0))
     if second is not None:
-        lens = Lens.of(mixture.means, mixture.covariances[0])
-        lengths, moments = second.split(LENGTHS, 1 - LENGTHS)
-        lens = fitted(table, account, lengths, chart, lens, sizes)
-        noisy = stage_two(table, account, moments, chart, lens)
+        lens = Lens.of(mixture.means, mixture.covariances[0], whole=most == wanted == m)
+        if lens.whole:
+            lengths, second = second.split(LENGTHS, 1 - LENGTHS)
+            lens = fitted(table, account, lengths, chart, lens, sizes)
+        noisy = stage_two(table, account, second, chart, lens)
         mixture = refined(lens, noisy, counts, count_noise, means.doubt @ R**2, n)
     return Model(chart, mixture, outside_of(one, found, mean, R, place))
 
