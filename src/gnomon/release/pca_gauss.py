@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,24 +13,32 @@ import pyarrow as pa
 
 from gnomon.errors import ParameterError
 from gnomon.model.refine import ROOM
-from gnomon.privacy.guarantee import Spendable
+from gnomon.model.repair import mixture_of
+from gnomon.privacy.guarantee import ZCDP, GaussianDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import moment_noise
+from gnomon.projection.orthonormal import haar
 from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
 from gnomon.release.kept import KeptSource
 from gnomon.release.pca_look import Fit, affordable, look
 from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
 from gnomon.release.pca_regression import with_target
 from gnomon.release.pca_source import SOURCES, check_public
-from gnomon.release.pca_stages import LAMBDA, classified, gaussian
+from gnomon.release.pca_stages import LABEL, LAMBDA, Model, classified, gaussian
+from gnomon.release.ron_gauss import auto_dimension, class_sums, first_map
+from gnomon.release.ron_gauss import look as look_projected
 from gnomon.statistics.grid import GRID, Matrix
 from gnomon.table.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from gnomon.plan import MethodPlan
+    from gnomon.table.encode import Encoder
 
 FIRST = 0.5  # stage one's share of what the look leaves, when there is a stage two
 FIRST_OF_ALL = 0.25  # the same where stage two can bear all columns, so that no subspace has to be found
 FEWEST = 12  # stage two runs if it can bear this many dimensions (or all columns)
-ALL = Fit(
-    1.0, 0.9
-)  # where stage two bears all columns, each counts alike: the small ones drown no more than others
+ALL = Fit(1.0, 0.9)  # where stage two bears all columns, each counts alike
+# With fewer directions above the noise than this, stage one shows too little.
+DROWNED: dict[type, float] = {PureDP: 8, GaussianDP: 2, ZCDP: 2}
 FITS = {
     "classification": Fit(0.5, 0.9),
     "clustering": Fit(0.5, 0.9),
@@ -67,6 +75,19 @@ def plan(n: int, m: int, classes: int, task: str, loss: Spendable, wanted: int |
     return Plan(shares, most, FIRST) if most >= min(m, wanted or m, FEWEST) else Plan(shares)
 
 
+def drowned(planned: Plan, n: int, m: int, classes: int, loss: Spendable) -> bool:
+    """Whether so few equal directions would rise above stage one's noise that a random projection shows more.
+
+    A projection to p dimensions makes the noise of a pure moment matrix m / p times smaller or better, Gaussian noise
+    not at all: a pure budget turns to it sooner.
+    """
+    _, first, _ = planned.split(loss)
+    fine = 2**20
+    law = moment_noise(m + classes, first, ball=fine * (1 + (LABEL / GRID) ** 2)).law
+    edge = 2 * math.sqrt(m) * law.off_diagonal / fine / n
+    return DROWNED[type(first)] * edge > 0.5
+
+
 def _bearable(n: int, m: int, classes: int, loss: Spendable) -> int:
     most = 0
     while most < m and _relative_noise(most + 1, n, classes, loss) <= 1:
@@ -92,8 +113,10 @@ class PcaGauss(ModelRelease):
     Differs from the paper (`pca="auto"`, the default): stage one releases one noisy moment matrix of (x, label,
     constant) in the full dimension, which yields counts, means, the covariance and its spectrum together; where public
     numbers allow it, stage two releases the moments of every class in the subspace that stage one found. Rows are
-    centred, scaled and clipped by paid or declared numbers. `pca="laplace"` and the other sources run the paper's own
-    Algorithms 1 to 3, with sound noise or (`calibration="paper"`) with the printed scales.
+    centred, scaled and clipped by paid or declared numbers. A table with classes that is too small for the noise of a
+    matrix in the full dimension is seen through a random projection instead, as RON-Gauss sees it. `pca="laplace"`
+    and the other sources run the paper's own Algorithms 1 to 3, with sound noise or (`calibration="paper"`) with the
+    printed scales.
 
     Parameters
     ----------
@@ -192,6 +215,16 @@ class PcaGauss(ModelRelease):
         planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted)
         steps, first, second = planned.split(loss)
         table = replace(table, source=KeptSource(table.source))
+        if (
+            table.task == "classification"
+            and wanted is None
+            and drowned(planned, table.n, table.m, table.n_classes, loss)
+        ):
+            self._keep(self._projected(table, account))
+            account.public.append(
+                f"a random projection to {self.n_components_} dimensions, drawn before any row was read"
+            )
+            return
         place = look(table, account, steps, planned.fit)
         if table.task == "classification":
             most = table.m if planned.most is None else planned.most
@@ -201,13 +234,42 @@ class PcaGauss(ModelRelease):
             model = with_target(table, account, place, first, wanted)
         else:
             model = gaussian(table, account, place, first, wanted)
-        self.map_, self.model_, self.outside_ = model.chart, model.mixture, model.outside
+        self._keep(model)
         account.public.append(
             "the constants of the method: shares of the budget, weights of label and mean, grids of lengths"
         )
         account.post_processing.append(
             "dimension, class sizes, means, covariances and slopes, each shrunk by the known law of the noise"
         )
+
+    def _keep(self, model: Model) -> None:
+        self.map_, self.model_, self.outside_ = model.chart, model.mixture, model.outside
+
+    def _projected(self, table: Table, account: Account) -> Model:
+        """What a table too small for its noise releases: the moments of every class through a random projection.
+
+        Fewer numbers meet less noise; the mechanism, its charge and its proof are those of RON-Gauss.
+        """
+        p = auto_dimension(table.m, table.n, table.n_classes, account.spendable)
+        start = first_map(table.m, haar(table.m, p, self._rng()), normalise=True)
+        chart, loss = look_projected(table, account, start, account.spendable(p + 1))
+        mixture = mixture_of(class_sums(table, account, chart, loss), table.n).mixture
+        account.post_processing.append(
+            "class sizes, means and covariances, each shrunk by the known law of the noise"
+        )
+        return Model(chart, mixture, np.zeros(table.m))
+
+    @classmethod
+    def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
+        """What a budget buys, by public numbers: the road that a release would take, and its noise."""
+        from gnomon.plan import moment_plan, subspace_plan
+
+        m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
+        loss = Account(guarantee).spendable(m + classes)
+        planned = plan(n, m, classes, encoder.task, loss)
+        if encoder.task == "classification" and drowned(planned, n, m, classes, loss):
+            return moment_plan(cls.name, encoder, n, guarantee)
+        return subspace_plan(cls.name, encoder, n, guarantee)
 
     def sample_batches(self, n: int) -> Iterator[pa.Table]:
         """n synthetic rows as Arrow tables: the model's components, lifted, with the spread left outside them."""

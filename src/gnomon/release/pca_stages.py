@@ -137,7 +137,8 @@ def fitted(
 
     def lengths(rows: Rows) -> Vector:
         Z = seen.integers(rows)
-        return np.sqrt(np.einsum("ij,ij->i", Z, Z)) / seen.fine
+        found: Vector = np.sqrt(np.einsum("ij,ij->i", Z, Z)) / seen.fine
+        return found
 
     radii = class_radii(table, account, loss, lengths, CLASS_GRID, sizes)
     return replace(lens, radii=lens.radii * radii)
