@@ -26,12 +26,12 @@ def figure(
     return drawn, list(drawn.subplots(rows, panels, squeeze=False).ravel())
 
 
-def save(drawn: Any, folder: Path) -> None:
+def save(drawn: Any, folder: Path, *, dpi: int = 110) -> None:
     """figure.png and figure.svg, the same bytes for the same numbers."""
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": "gnomon"}):
-        drawn.savefig(folder / "figure.png", dpi=110, metadata={"Software": None})
+        drawn.savefig(folder / "figure.png", dpi=dpi, metadata={"Software": None})
         drawn.savefig(folder / "figure.svg", metadata={"Date": None})
 
 

@@ -25,6 +25,7 @@ COLUMN = "read as its label, %"
 READER = 10_000  # real images that the reader learns from
 DRAWN = 1_000  # synthetic images that it reads
 SHOWN = 8  # of each digit in a sheet
+GREYS = 7  # steps from white to black, so that the picture stays small
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,20 @@ def _reader(data: Path) -> Any:
     """A logistic regression that knows real digits."""
     X, y, _, _ = _images(data)
     some = np.random.default_rng(0).choice(len(X), min(READER, len(X)), replace=False)
-    return LogisticRegression(max_iter=200).fit(X[some] / 255, y[some])
+    return LogisticRegression(max_iter=200, C=10.0).fit(_contrast(X[some]), y[some])
+
+
+def _contrast(images: Matrix) -> Matrix:
+    """Shapes without brightness and contrast, which Algorithm 5 does not keep: mean 0 and pixels of standard deviation 1."""
+    centred = images - images.mean(axis=1, keepdims=True)
+    spread: Matrix = centred / np.maximum(centred.std(axis=1, keepdims=True), 1e-9)
+    return spread
 
 
 def _legible(data: Path, sheet: Sheet) -> Callable[[int], float]:
     def run(trial: int) -> float:
         images, labels = synthetic(data, sheet, trial)
-        return 100 * float(_reader(data).score(images / 255, labels))
+        return 100 * float(_reader(data).score(_contrast(images), labels))
 
     return run
 
@@ -99,7 +107,7 @@ def _legible(data: Path, sheet: Sheet) -> Callable[[int], float]:
 def cells(data: Path) -> list[Cell]:
     def real(trial: int) -> float:
         _, _, X, y = _images(data)
-        return 100 * float(_reader(data).score(X / 255, y))
+        return 100 * float(_reader(data).score(_contrast(X), y))
 
     found = [Cell("real test images", COLUMN, "none", None, "original", real)]
     return found + [
@@ -115,7 +123,7 @@ def sheet_image(images: Matrix, labels: Any) -> Matrix:
         mine = images[labels == digit][:SHOWN]
         mine = np.concatenate([mine, np.zeros((SHOWN - len(mine), SIDE * SIDE))])
         low, high = mine.min(axis=1, keepdims=True), mine.max(axis=1, keepdims=True)
-        scaled = (mine - low) / np.maximum(high - low, 1e-9)
+        scaled = np.rint((mine - low) / np.maximum(high - low, 1e-9) * GREYS) / GREYS
         columns.append(scaled.reshape(SHOWN * SIDE, SIDE))
     return np.concatenate(columns, axis=1)
 
@@ -128,7 +136,7 @@ def draw(results: Results, folder: Path) -> None:
         axes.imshow(sheet_image(images, labels), cmap="gray_r", interpolation="nearest")
         axes.set_title(sheet.row, fontsize=8)
         axes.set_axis_off()
-    plot.save(drawn, folder)
+    plot.save(drawn, folder, dpi=90)
 
 
 FIGURE3 = Experiment(
@@ -143,7 +151,7 @@ FIGURE3 = Experiment(
         "The first four are Algorithm 5 without noise (epsilon infinite, no privacy), lifted back to pixels by W; the "
         "others are ours at the automatic dimension, with a guarantee.",
         "The number is how often a logistic regression that learnt real digits reads a synthetic image as the digit that "
-        "it is labelled with; it is lenient, as it forgives what a person would not.",
+        "it is labelled with, whatever its brightness and contrast.",
     ),
     draw,
 )
