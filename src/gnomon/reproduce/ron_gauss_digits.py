@@ -90,7 +90,7 @@ def _reader(data: Path) -> Any:
 
 
 def _contrast(images: Matrix) -> Matrix:
-    """Shapes without brightness and contrast, which Algorithm 5 does not keep: mean 0 and pixels of standard deviation 1."""
+    """Shapes without brightness and contrast, which Algorithm 5 does not keep: mean 0, standard deviation 1."""
     centred = images - images.mean(axis=1, keepdims=True)
     spread: Matrix = centred / np.maximum(centred.std(axis=1, keepdims=True), 1e-9)
     return spread
