@@ -238,3 +238,10 @@ def test_opening_a_file_loads_no_frame_library(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(tmp_path / "t.parquet")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_polars_too_old_to_read_queries_in_batches_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = pl.LazyFrame({"a": [1.0]})
+    monkeypatch.delattr(pl.LazyFrame, "collect_batches")
+    with pytest.raises(DataError, match=r"from polars 1\.34 on"):
+        open_source(query)

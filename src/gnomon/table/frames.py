@@ -98,6 +98,10 @@ class PolarsLazySource(Source):
     kind = "polars-lazy"
 
     def __init__(self, native: Any) -> None:
+        if not hasattr(native, "collect_batches"):
+            raise DataError(
+                "A polars query can be read in batches from polars 1.34 on; update polars, or give its collect()."
+            )
         self._lazy = native
         with reading(self.label):
             self._schema = native.head(0).collect().to_arrow().schema
