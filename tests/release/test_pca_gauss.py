@@ -16,10 +16,10 @@ from gnomon.model.refine import Lens
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ApproxDP, PureDP
 from gnomon.privacy.sensitivity import Norm, moments
-from gnomon.release import METHODS, pca_stages
+from gnomon.release import METHODS, pca_look, pca_stages, ron_gauss
 from gnomon.release.base import Account
 from gnomon.release.map import PublicMap
-from gnomon.release.pca_gauss import PcaGauss, plan
+from gnomon.release.pca_gauss import PcaGauss, drowned, plan
 from gnomon.release.pca_look import Fit, Place, affordable, look
 from gnomon.release.pca_paper import sir
 from gnomon.statistics.moments import ball
@@ -166,8 +166,6 @@ def test_no_neighbour_moves_a_stage_beyond_its_sensitivity(
 def test_no_neighbour_moves_the_look_beyond_its_sensitivity(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    from gnomon.release import pca_look
-
     seen = captured(monkeypatch, pca_look, "release_vector")
     loss = PureDP(math.inf)
     X, y, other, label = neighbours(seed)
@@ -177,6 +175,97 @@ def test_no_neighbour_moves_the_look_beyond_its_sensitivity(
         look(classifier()._open(rows, codes, quiet), accounts[-1], {"columns": loss}, Fit(0.5, 0.9))
     change = np.abs(seen[0] - seen[1]).sum()
     assert 0 < change <= float(accounts[0].events[0].sensitivity.value)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_neighbour_moves_the_lengths_of_classes_beyond_their_sensitivity(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """A record that changes its class and its length leaves one bin and enters another."""
+    seen = captured(monkeypatch, pca_look, "release_vector")
+    loss = PureDP(math.inf)
+    chart = PublicMap(np.zeros(8), np.ones(8), False, np.eye(8, 3), np.zeros(3), 1.0, reach=1.0)
+    lens = Lens.of(np.zeros((2, 3)), 0.1 * np.eye(3), whole=True)
+    X, y, other, label = neighbours(seed)
+    accounts = [Account(loss), Account(loss)]
+    for account, rows, codes in zip(accounts, (X, other), (y, label), strict=True):
+        table = classifier()._open(rows, codes, quiet)
+        pca_stages.fitted(table, account, loss, chart, lens, np.full(2, 20.0))
+    assert seen[0].sum() == len(X)
+    assert np.abs(seen[0] - seen[1]).sum() <= float(accounts[0].events[0].sensitivity.value) == 2
+
+
+ROADS: dict[str, tuple[int, int, float, float, int]] = {  # rows, columns, epsilon, delta, mechanisms used
+    "all columns": (4000, 8, 4.0, 1e-5, 7),
+    "a subspace": (4000, 40, 1.0, 1e-5, 6),
+    "stage one alone": (400, 20, 4.0, 1e-5, 4),
+    "a random projection": (400, 20, 0.5, 0.0, 2),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_nothing_but_noisy_numbers_shapes_a_release(monkeypatch: pytest.MonkeyPatch, road: str) -> None:
+    """Another table of the same size, given the first one's noisy numbers, ends as the same release."""
+    n, m, epsilon, delta, steps = ROADS[road]
+    given: list[Any] = []
+    replay = False
+
+    def answering(real: Any) -> Any:
+        def mechanism(*told: Any, **more: Any) -> Any:
+            if replay:
+                return given.pop(0)
+            given.append(real(*told, **more))
+            return given[-1]
+
+        return mechanism
+
+    for module in (pca_look, pca_stages, ron_gauss):
+        for name in ("release_vector", "release_moments"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, answering(getattr(module, name)))
+    first = classifier(epsilon, delta).fit(*two_classes(n, m))
+    assert len(given) == steps
+    replay = True
+    X, y = two_classes(n, m, seed=9)
+    second = classifier(epsilon, delta).fit(-X / 2, 1 - y)
+    assert not given
+    assert np.array_equal(first.model_.weights, second.model_.weights)
+    assert np.array_equal(first.model_.means, second.model_.means)
+    assert np.array_equal(first.model_.covariances, second.model_.covariances)
+    assert np.array_equal(first.outside_, second.outside_)
+    held = second.map_.arrays()
+    assert all(np.array_equal(part, held[name]) for name, part in first.map_.arrays().items())
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_every_road_spends_what_was_declared(road: str) -> None:
+    n, m, epsilon, delta, steps = ROADS[road]
+    events = classifier(epsilon, delta).fit(*two_classes(n, m)).events_
+    assert len(events) == steps
+    spent = sum(event.loss.epsilon if delta == 0 else event.loss.mu**2 for event in events)
+    whole = epsilon if delta == 0 else spendable(ApproxDP(epsilon, delta)).mu ** 2
+    assert spent == pytest.approx(whole)
+
+
+def test_a_table_too_small_for_its_noise_still_teaches() -> None:
+    """Public numbers turn a pure release of few rows to a random projection; an asked dimension does not."""
+    loss = PureDP(1.0)
+    assert drowned(plan(427, 30, 2, "classification", loss), 427, 30, 2, loss)
+    assert not drowned(plan(182_400, 45, 19, "classification", loss), 182_400, 45, 19, loss)
+    whole = spendable(ApproxDP(1.0, 1e-4))
+    assert not drowned(plan(427, 30, 2, "classification", whole), 427, 30, 2, whole)
+    X, y = two_classes(600, 24)
+    assert classifier(2.0, 0.0).fit(X, y).n_components_ < 24
+    assert classifier(2.0, 0.0, n_components=24).fit(X, y).n_components_ == 24
+
+
+def test_a_calm_class_meets_less_noise_than_a_restless_one() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(8000) % 2
+    X = rng.standard_normal((8000, 6)) * np.where(y == 1, 0.2, 0.02)[:, None]
+    X[:, 0] += 0.3 * y
+    covariances = classifier(2.0, 1e-6).fit(X, y).model_.covariances
+    assert 20 < np.trace(covariances[1]) / np.trace(covariances[0]) < 500
 
 
 # --- Tables at the edge ---
