@@ -59,7 +59,6 @@ def main() -> None:
             f"-dict={words}",
             "-timeout=5",
             "-max_len=20000",
-            "-len_control=0",
             "-rss_limit_mb=4096",
             "-verbosity=0",
             "-print_final_stats=1",

@@ -31,7 +31,7 @@ LIKELY = [
     "", " ", "0", "1", "2", "-1", "+1", "1.0", "1e3", "1e400", "-inf", "NaN", "nan", "NA", "null", "None", "true", "False",
     "north", "south", "North ", "=cmd()", "@SUM(A1)", "\t1", "9" * 30, str(2**63), str(-(2**63)), str(2**60 + 1), "0x10",
     "1_000", "１", "2020-01-01", "2020-02-30", "2020-01-01T10:00", "2020-01-01T10:00:00+14:00", "0001-01-01", "9999-12-31",
-    "20200101", "2020-W01-1", '"', "a\nb", "a,b", "\x00", "\x1b[31m", "\u202e", "é", "𝟙", "1e", ".5", "5.", "--1", "inf", 
+    "20200101", "2020-W01-1", '"', "a\nb", "a,b", "\x00", "\x1b[31m", "\u202e", "é", "𝟙", "1e", ".5", "5.", "--1", "inf",
     "infinity",
 ]  # fmt: skip
 words = st.one_of(st.sampled_from(LIKELY), st.text(max_size=8))
@@ -192,10 +192,14 @@ def certificates(targets: fuzz_inputs.Targets) -> st.SearchStrategy[bytes]:
 
 def lines() -> st.SearchStrategy[bytes]:
     """Command lines of known commands and options with likely and unlikely values."""
-    options = ["--schema", "--epsilon", "--delta", "--out", "--method", "--target", "--task", "--components", "--rows",
-               "--unit", "--calibration", "--format", "--seed", "--ledger", "--release", "--not-private"]  # fmt: skip
-    fitting = st.sampled_from(["s.toml", "good.csv", "released", "out", "1", "1e-6", "0", "inf", "auto", "row", "attribute",
-        "csv", "parquet", "sound", "paper", "ron-gauss", "jl-laplace", "dppro", "dprp", "pca-gauss", "y", "age", "l.sqlite"])  # fmt: skip
+    options = (
+        "--schema --epsilon --delta --out --method --target --task --components --rows --unit --calibration --format "
+        "--seed --ledger --release --not-private".split()
+    )
+    fitting = st.sampled_from(
+        "s.toml good.csv released out 1 1e-6 0 inf auto row attribute csv parquet sound paper ron-gauss jl-laplace dppro "
+        "dprp pca-gauss y age l.sqlite".split()
+    )
     extra = st.tuples(st.sampled_from(options), st.one_of(fitting, words))
 
     def text(start: str, more: list[tuple[str, str]]) -> bytes:
@@ -218,7 +222,9 @@ def strategy(name: str, targets: fuzz_inputs.Targets) -> st.SearchStrategy[bytes
     }[name]()
 
 
-def fuzz(name: str, targets: fuzz_inputs.Targets, examples: int, fixed: bool = False) -> tuple[int, str | None]:
+def fuzz(
+    name: str, targets: fuzz_inputs.Targets, examples: int, fixed: bool = False
+) -> tuple[int, str | None]:
     """Inputs tried, and the smallest one that went wrong."""
     tried, inputs = 0, strategy(name, targets)
     once = settings(

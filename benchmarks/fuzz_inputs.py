@@ -144,6 +144,7 @@ class Targets:
         )  # fmt: skip
         for write, name in ((pq.write_table, "good.parquet"), (pa.feather.write_feather, "good.arrow")):
             write(table, str(folder / name), compression="none" if "parquet" in name else "uncompressed")
+        self.rows = open_source(table)
         chart = PublicMap.identity(Encoder(self.schema).width, radius=1.0)
         W = np.eye(chart.n_features)[:, :2]
         save_map(folder / "good.npz", chart.project(W, radius=1.0).arrays())
@@ -154,7 +155,10 @@ class Targets:
                 gn.release.folder.write_release(method, folder / "released")
         short = method.certificate_.model_copy(update={"public": (), "post_processing": (), "versions": {}})
         self.seeds: dict[str, list[bytes]] = {
-            "schema": [SCHEMA.encode()],
+            "schema": [
+                SCHEMA.encode(),
+                *(b"[columns." + part.encode() for part in SCHEMA.split("[columns.")[1:]),
+            ],
             "certificate": [short.to_yaml().encode()],
             "map": [(folder / "good.npz").read_bytes()],
             "csv": [CSV.encode()],
@@ -180,9 +184,7 @@ class Targets:
         path = self.folder / "hostile.npz"
         path.write_bytes(data)
         chart = PublicMap.of_arrays(load_map(path))
-        for _ in transform_batches(
-            open_source(self.folder / "good.csv", schema=self.schema), self.schema, chart
-        ):
+        for _ in transform_batches(self.rows, self.schema, chart):
             pass
 
     def _csv(self, data: bytes) -> None:
