@@ -192,13 +192,50 @@ def certificates(targets: fuzz_inputs.Targets) -> st.SearchStrategy[bytes]:
 
 def lines() -> st.SearchStrategy[bytes]:
     """Command lines of known commands and options with likely and unlikely values."""
-    options = (
-        "--schema --epsilon --delta --out --method --target --task --components --rows --unit --calibration --format "
-        "--seed --ledger --release --not-private".split()
-    )
+    options = [
+        "--schema",
+        "--epsilon",
+        "--delta",
+        "--out",
+        "--method",
+        "--target",
+        "--task",
+        "--components",
+        "--rows",
+        "--unit",
+        "--calibration",
+        "--format",
+        "--seed",
+        "--ledger",
+        "--release",
+        "--not-private",
+    ]
     fitting = st.sampled_from(
-        "s.toml good.csv released out 1 1e-6 0 inf auto row attribute csv parquet sound paper ron-gauss jl-laplace dppro "
-        "dprp pca-gauss y age l.sqlite".split()
+        [
+            "s.toml",
+            "good.csv",
+            "released",
+            "out",
+            "1",
+            "1e-6",
+            "0",
+            "inf",
+            "auto",
+            "row",
+            "attribute",
+            "csv",
+            "parquet",
+            "sound",
+            "paper",
+            "ron-gauss",
+            "jl-laplace",
+            "dppro",
+            "dprp",
+            "pca-gauss",
+            "y",
+            "age",
+            "l.sqlite",
+        ]
     )
     extra = st.tuples(st.sampled_from(options), st.one_of(fitting, words))
 
