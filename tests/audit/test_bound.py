@@ -84,3 +84,13 @@ def test_a_choice_may_repeat_and_noise_may_not() -> None:
     attack = Attack("a", "b", PureDP(1.0), same)
     assert audit(attack, 20).broken
     assert not audit(replace(attack, discrete=True), 20).broken
+
+
+def test_what_independent_parts_prove_adds_up() -> None:
+    rng = np.random.default_rng(8)
+
+    def release(neighbour: bool, runs: int) -> np.ndarray:
+        return rng.laplace(size=(runs, 2)) + neighbour * np.array([1.0, 0.5])
+
+    together = audit(Attack("a", "b", PureDP(1.5), release, parts=True), 40_000)
+    assert 1.2 < together.epsilon < 1.5

@@ -10,7 +10,7 @@ from scipy.stats import dlaplace, multivariate_normal, norm
 
 from gnomon.audit.bound import Shares
 from gnomon.audit.doors import Step
-from gnomon.audit.likelihood import cost, log_likelihood
+from gnomon.audit.likelihood import cost, log_likelihood, parts
 from gnomon.audit.sketch import sketch_family, standing_out, stands_out
 from gnomon.baseline.sketch import sketch_epsilon
 
@@ -91,6 +91,39 @@ def test_a_choice_costs_its_largest_ratio() -> None:
     first, second = np.array([0, 4, 4]), np.array([2, 0, 2])
     spent = cost(Step("exponential", 2.0, first, 0), Step("exponential", 2.0, second, 0)).epsilon
     assert spent == pytest.approx(max(abs(ratio("exponential", 2.0, first, second, k)) for k in range(3)))
+
+
+def steps(kind: str, scale: float, first, second, released) -> tuple[Step, Step]:
+    return Step(kind, scale, first, released), Step(kind, scale, second, released)
+
+
+def test_parts_of_a_vector_are_its_numbers_that_change() -> None:
+    first, second = np.array([1, 5, 7]), np.array([4, 5, 6])
+    both = steps("discrete-laplace", 2.0, first, second, np.array([3, 9, 9]))
+    assert parts(*both) == [0.5, -0.5]
+    assert sum(parts(*both)) == pytest.approx(log_likelihood(both[1]) - log_likelihood(both[0]))
+
+
+def test_parts_of_a_matrix_are_its_blocks_or_directions() -> None:
+    x = np.array([[3, 4]])
+    first, second = np.zeros((2, 2, 2, 2), dtype=np.int64)
+    first[0], second[1] = x.T @ x, x.T @ x  # one block loses what another gains
+    released = SYMMETRIC[0][:, :2, :2]
+    both = steps("matrix-laplace", 5.0, first, second, released)
+    assert len(parts(*both)) == 2
+    assert sum(parts(*both)) == pytest.approx(log_likelihood(both[1]) - log_likelihood(both[0]))
+    first, second = np.diag([9, 0])[None], np.diag([0, 9])[None]
+    released = np.array([[[1, 50], [50, 30]]])
+    assert parts(*steps("matrix-laplace", 1.0, first, second, released)) == pytest.approx([1.75, 12.75])
+
+
+def test_directions_of_matrix_laplace_noise_are_independent() -> None:
+    rng = np.random.default_rng(3)
+    G, H = rng.standard_normal((2, 200_000, 3, 2))
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    Z = turn.T @ (G.transpose(0, 2, 1) @ G - H.transpose(0, 2, 1) @ H) @ turn
+    far = [Z[:, i, i] > 3 for i in (0, 1)]
+    assert np.mean(far[0] & far[1]) == pytest.approx(np.mean(far[0]) * np.mean(far[1]), abs=0.005)
 
 
 @pytest.mark.parametrize(("rows", "tau"), [(8, 0.25), (2, 1.0)])

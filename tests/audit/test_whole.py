@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from gnomon.audit import attacks_on, audit
@@ -38,6 +39,17 @@ def test_a_pure_release_costs_what_it_charges_and_no_outcome_tells_more(method) 
             assert abs(told) <= spent + 1e-6
             reached = max(reached, spent)
     assert reached >= 0.93 * claim.epsilon
+
+
+@pytest.mark.parametrize("method", PURE[:-1])
+def test_every_part_changes_by_as_much_in_every_run(method) -> None:
+    """Otherwise the parts' scores would not be independent, and what they prove would not add up."""
+    several, found = trials(method, PureDP(4.0)), []
+    with watched() as watch:
+        for i in range(10):
+            first, second = several._in_order(watch, bool(i % 2))
+            found.append([cost(*pair).epsilon for pair in zip(first, second, strict=True)])
+    assert np.ptp(np.array(found), axis=0).max() < 1e-3
 
 
 @pytest.mark.parametrize("method", GAUSSIAN)

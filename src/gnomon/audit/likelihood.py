@@ -94,6 +94,39 @@ _LIKELIHOODS: dict[str, Callable[[Any, Any, float], float]] = {
 }
 
 
+# --- Independent parts ---
+
+
+def parts(first: Step, second: Step) -> list[float]:
+    """Scores of one outcome that are independent of each other, each the larger the likelier the second table.
+
+    The numbers of a vector and the blocks of a matrix release meet noise of their own. Within a block of matrix-Laplace
+    noise Z the numbers u'Zu along the eigenvectors of the change are independent, since they come from different columns
+    of G; a block whose change has one direction only is scored as a whole, which tells more.
+    """
+    if first.kind == "discrete-laplace":
+        moved = first.exact != second.exact
+        to_first, to_second = (np.abs(step.released - step.exact)[moved] for step in (first, second))
+        ratios: list[float] = ((to_first - to_second) / first.scale).tolist()
+        return ratios
+    if first.kind != "matrix-laplace":
+        return [log_likelihood(second) - log_likelihood(first)]
+    found, scale = [], first.scale
+    for a, b, released in zip(first.exact, second.exact, first.released, strict=True):
+        values, vectors = np.linalg.eigh(_distance(a, b))
+        moved = np.abs(values) > 1e-6 * np.abs(values).max(initial=1.0)
+        if moved.sum() == 1:
+            ratio = _matrix_laplace(b[None], released[None], scale) - _matrix_laplace(
+                a[None], released[None], scale
+            )
+            found.append(ratio)
+        elif moved.any():
+            along = vectors[:, moved]
+            z = np.einsum("ik,ij,jk->k", along, _distance((a + b) / 2, released), along)
+            found += (z * np.sign(values[moved]) / (2 * scale)).tolist()
+    return found
+
+
 # --- What a change costs ---
 
 

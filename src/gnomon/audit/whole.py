@@ -17,7 +17,7 @@ from sklearn.base import clone
 from gnomon.audit.attack import Attack, Runs
 from gnomon.audit.bound import gaussian_family
 from gnomon.audit.doors import OtherRoadError, Step, Watch, watched
-from gnomon.audit.likelihood import Cost, cost, log_likelihood
+from gnomon.audit.likelihood import Cost, cost, log_likelihood, parts
 from gnomon.audit.sketch import sketch_family, stands_out
 from gnomon.baseline.sketch import sketch_epsilon
 from gnomon.engine.local import quiet
@@ -33,6 +33,7 @@ Labels = npt.NDArray[np.int64]
 SLOW = 10  # a whole fit and its repetition cost as much as this many runs of a mechanism
 CERTAIN = 1e6  # the score of an outcome that only one table can have
 GAUSSIAN = {"rounded-gaussian", "discrete-gaussian", "goe"}
+PURE = {"discrete-laplace", "matrix-laplace", "upper-laplace"}
 TRIALS = 40  # runs over which the cost of a pair is averaged
 
 
@@ -77,16 +78,29 @@ class Trials:
 
     def scores(self, neighbour: bool, runs: int) -> Runs:
         """The log-likelihood ratio of the outcome of every run: the second table against the first."""
-        sign = -1.0 if neighbour else 1.0
         found = np.empty(runs)
         with watched() as watch:
             for i in range(runs):
                 try:
-                    mine, others = self.run(watch, neighbour)
-                    found[i] = sign * (sum(map(log_likelihood, others)) - sum(map(log_likelihood, mine)))
+                    first, second = self._in_order(watch, neighbour)
+                    found[i] = sum(map(log_likelihood, second)) - sum(map(log_likelihood, first))
                 except OtherRoadError:
-                    found[i] = -sign * CERTAIN
+                    found[i] = CERTAIN if neighbour else -CERTAIN
         return found
+
+    def by_parts(self, neighbour: bool, runs: int) -> Runs:
+        """The scores (runs, k) of the independent parts of every run."""
+        found = []
+        with watched() as watch:
+            for _ in range(runs):
+                steps = zip(*self._in_order(watch, neighbour), strict=True)
+                found.append([score for pair in steps for score in parts(*pair)])
+        return np.array(found)
+
+    def _in_order(self, watch: Watch, neighbour: bool) -> tuple[list[Step], list[Step]]:
+        """The steps of the first table and of the second with the outcome of one of them: a score is of the outcome."""
+        mine, others = self.run(watch, neighbour)
+        return (others, mine) if neighbour else (mine, others)
 
     def kinds(self) -> set[str]:
         with watched() as watch:
@@ -164,18 +178,24 @@ def _epsilon(mine: list[Step], others: list[Step], delta: float) -> float:
 def likelihood_attack(
     method: Release, name: str, claim: Guarantee, X: Matrix, y: Labels | None = None, *, pair: str
 ) -> Attack:
-    """X (2, n, m) and y (2, n) are two neighbouring tables; the score is the likelihood ratio of all that came out."""
+    """X (2, n, m) and y (2, n) are two neighbouring tables; the score is the likelihood ratio of all that came out.
+
+    Pure releases are scored part by part. Their noises are independent, and the pairs of `worst.py` change each part by
+    as much in every run, whatever came out before, so that the law of a part's score does not depend on the others.
+    """
     trials = Trials.of(method, claim, X, y)
     kinds = trials.kinds() - {"public"}
     family = gaussian_family(claim.delta) if kinds and kinds <= GAUSSIAN else None
     if kinds == {"gaussian-sketch"}:
         family = sketch_family(claim.delta, trials.sketch_rows())
+    apart = "matrix-laplace" in kinds and kinds <= PURE and claim.delta == 0
     return Attack(
-        f"{name}: all that comes out",
+        f"{name}: all that comes out" + ", by parts" * apart,
         pair,
         claim,
-        trials.scores,
+        trials.by_parts if apart else trials.scores,
         family=family,
+        parts=apart,
         slow=SLOW,
         discrete=kinds == {"exponential"},
         reach=trials.reach,

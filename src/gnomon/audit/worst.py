@@ -25,7 +25,7 @@ SEED = 0  # of public draws, so that both tables and the attacker see the same p
 HIDDEN = (
     16  # columns behind a projection to one: a ball that holds most rows is far smaller than the worst row
 )
-CROWD = 200  # records at zero that make a first look see how close they are
+CROWD = 300  # records at zero that make a first look see how close they are
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _ron_gauss(claim: Guarantee, components: int | None) -> Worst:
     m = HIDDEN * p if p < 4 else 2 * p
     W = haar(m, p, np.random.default_rng(SEED))
     x = np.where(W @ np.ones(p) >= 0, 1.0, -1.0)
-    X, y = _tables(x, -0.001 * x, (0, 1))
+    X, y = _tables(x, -0.001 * x, (0, 1), n=CROWD)
     return Worst(
         X, y, "opposite sides and classes", {"n_components": p, "classes": [0, 1], "random_state": SEED}
     )
@@ -80,7 +80,7 @@ def _ron_gauss(claim: Guarantee, components: int | None) -> Worst:
 
 def _modips(claim: Guarantee, components: int | None) -> Worst:
     m = components or _smallest(claim) - 1
-    X, y = _tables(np.ones(m), np.full(m, -0.5), (0, 1), n=CROWD)
+    X, y = _tables(np.ones(m), np.full(m, -0.75), (0, 1), n=CROWD)
     return Worst(X, y, "opposite sides and classes", {"classes": [0, 1]})
 
 
@@ -91,7 +91,7 @@ def _pca_gauss(claim: Guarantee, components: int | None) -> Worst:
     m += m % 2
     X, y = _tables(np.ones(m), np.resize([1.0, -1.0], m), (0, 1) if labelled else None)
     if labelled:
-        return Worst(X, y, "orthogonal rows of two classes", {"classes": [0, 1]})
+        return Worst(X, y, "orthogonal rows of two classes", {"classes": [0, 1], "n_components": m})
     return Worst(X, None, "orthogonal rows", {})
 
 
