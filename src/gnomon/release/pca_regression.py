@@ -95,12 +95,14 @@ def with_target(table: Table, account: Account, place: Place, loss: Spendable, w
     joint = np.empty((P + 1, P + 1))
     joint[:P, :P] = seen_by(found, R)
     joint[P, :P] = joint[:P, P] = R.T @ cross
-    joint[P, P] = variance
+    joint[P, P] = variance / (1.0 if place.spread is None else kept_variance(beside.widths))
     mixture = Mixture(np.ones(1), np.r_[np.zeros(P), target_mean][None], joint[None]).scaled(
         np.r_[np.ones(P), reach]
     )
     mixture = replace(mixture, means=mixture.means + np.r_[np.zeros(P), centre])
-    return Model(chart_of(place, mean, found.vectors @ R), mixture, _outside(one, found, mean, R, place))
+    return Model(
+        chart_of(place, mean, found.vectors @ R), mixture, outside_within(one, found, mean, R, place)
+    )
 
 
 def shares(n: int, m: int, loss: Spendable) -> tuple[float, float, float] | None:
@@ -149,7 +151,14 @@ def target_range(table: Table, place: Place, widths: float) -> tuple[float, floa
     return float(place.centre[table.m]), reach
 
 
-def _outside(one: StageOne, found: Spectrum, mean: Vector, R: Matrix, place: Place) -> Vector:
+def kept_variance(widths: float) -> float:
+    """The variance of a standard normal variable that is clipped to [-widths, widths]; the rest is given back."""
+    beyond = math.erfc(widths / math.sqrt(2))
+    density = math.exp(-(widths**2) / 2) / math.sqrt(2 * math.pi)
+    return 1 - beyond - 2 * widths * density + widths**2 * beyond
+
+
+def outside_within(one: StageOne, found: Spectrum, mean: Vector, R: Matrix, place: Place) -> Vector:
     """The spread outside the subspace: no column's is more than was paid for, since faint columns drown in noise."""
     spread = outside_of(one, found, mean, R, place)
     return spread if place.spread is None else np.minimum(spread, (place.spread * place.weight)[: one.m])
