@@ -335,17 +335,19 @@ def jobs(part: str) -> list[tuple[str, str, float, float, str, dict[str, Any]]]:
         tables = [("MNIST", 1e-6, "l"), ("sports activities", 1e-6, "l"), ("digits", 1e-4, "ls")]
         return [(t, ours, 4.0, d, w, {"widen": f}) for t, d, w in tables for f in (1.0, 2.0, 5.0)]
     found = []
-    swept = (
-        [("sports activities", "l")] if part == "sweep-sports" else [("digits", "l"), ("breast cancer", "l")]
-    )
-    for table, which in swept:
+    swept = {
+        "sweep": [("digits", "l"), ("breast cancer", "l")],
+        "sweep-sports": [("sports activities", "l")],
+        "sweep-diabetes": [("diabetes", "")],
+    }
+    for table, which in swept[part]:
         for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0):
             for delta in (0.0, DELTAS.get(table, 1e-6)):
                 found += [
                     (table, method, epsilon, delta, which, {}) for method in (ours, "ron-gauss", "modips")
                 ]
         found.append((table, "real data", 0, 0, which, {}))
-        most = {"digits": 64, "breast cancer": 30, "sports activities": 45}[table]
+        most = {"digits": 64, "breast cancer": 30, "diabetes": 10, "sports activities": 45}[table]
         for p in sorted({1, 2, 4, 8, 16, 32, most}):
             if p <= most:
                 found += [
@@ -520,7 +522,17 @@ def main() -> None:
     parser.add_argument(
         "--part",
         default="small",
-        choices=["mnist", "sports", "small", "diabetes", "blog", "bounds", "sweep", "sweep-sports"],
+        choices=[
+            "mnist",
+            "sports",
+            "small",
+            "diabetes",
+            "blog",
+            "bounds",
+            "sweep",
+            "sweep-sports",
+            "sweep-diabetes",
+        ],
     )
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--out", type=Path, default=HERE)
