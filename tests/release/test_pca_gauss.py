@@ -14,7 +14,7 @@ from gnomon.engine.local import quiet
 from gnomon.errors import DataError, GnomonWarning, ParameterError
 from gnomon.model.refine import Lens
 from gnomon.privacy.accounting import spendable
-from gnomon.privacy.guarantee import ApproxDP, PureDP
+from gnomon.privacy.guarantee import ApproxDP, GaussianDP, PureDP
 from gnomon.privacy.sensitivity import Norm, moments
 from gnomon.release import METHODS, pca_look, pca_stages, ron_gauss
 from gnomon.release.base import Account
@@ -177,6 +177,21 @@ def test_no_neighbour_moves_the_look_beyond_its_sensitivity(
     assert 0 < change <= float(accounts[0].events[0].sensitivity.value)
 
 
+@pytest.mark.parametrize(("loss", "p"), [(PureDP(math.inf), 1), (GaussianDP(math.inf), 2)])
+def test_opposite_corners_move_the_centre_by_all_that_is_charged(
+    monkeypatch: pytest.MonkeyPatch, loss: Any, p: int
+) -> None:
+    seen = captured(monkeypatch, pca_look, "release_vector")
+    account = Account(loss)
+    for corner in (1.0, -1.0):
+        X, y = two_classes(40)
+        X[-1] = corner
+        look(classifier()._open(X, y, quiet), account, {"centre": loss}, Fit(0.5, 0.9))
+    change = float(np.linalg.norm((seen[0] - seen[1]).astype(float), p))
+    charged = float(account.events[0].sensitivity.value)
+    assert 0.999 * charged < change <= charged
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_no_neighbour_moves_the_lengths_of_classes_beyond_their_sensitivity(
     monkeypatch: pytest.MonkeyPatch, seed: int
@@ -226,8 +241,8 @@ def test_nothing_but_noisy_numbers_shapes_a_release(monkeypatch: pytest.MonkeyPa
     first = classifier(epsilon, delta).fit(*two_classes(n, m))
     assert len(given) == steps
     replay = True
-    X, y = two_classes(n, m, seed=9)
-    second = classifier(epsilon, delta).fit(-X / 2, 1 - y)
+    X, _ = two_classes(n, m, seed=9)
+    second = classifier(epsilon, delta).fit(-X / 2, (np.arange(n) % 4 == 0).astype(int))
     assert not given
     assert np.array_equal(first.model_.weights, second.model_.weights)
     assert np.array_equal(first.model_.means, second.model_.means)
