@@ -4,8 +4,9 @@
     python benchmarks/utility_pca.py report                                      docs/results/pca-gauss.md and its plots
 
 Parts: mnist, sports, small (breast cancer, digits), diabetes, blog; bounds, bounds-sports, bounds-mnist (bounds declared
-too wide); sweep (breast cancer, digits), sweep-sports, sweep-diabetes. Every classifier is trained on released rows and tested on held-out real rows mapped by `transform`; bounds are declared from
-what the columns mean, never taken from the rows. Each run adds one line to the results and none is repeated, so parts can be interrupted.
+too wide); sweep (breast cancer, digits), sweep-sports, sweep-diabetes. Every classifier is trained on released rows and
+tested on held-out real rows mapped by `transform`; bounds are declared from what the columns mean, never taken from the
+rows. Each run adds one line to the results and none is repeated, so parts can be interrupted.
 """
 
 from __future__ import annotations
