@@ -243,7 +243,8 @@ EXPERIMENTS = (
             PART_GFE,
             UNPRINTED,
             "Algorithm 1 publishes components and keeps its projection private, so no real row can be assigned to its "
-            "clusters; its silhouette is that of independent normal columns (see *standard normal rows*).",
+            "clusters; its silhouette is that of independent normal columns, and standard normal rows, for which no table "
+            "was read, have a larger one than the real data in one or two dimensions.",
             SOURCES[1],
             SUBSAMPLED,
         ),
