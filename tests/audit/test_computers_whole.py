@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import gnomon as gn
@@ -137,7 +137,13 @@ def test_one_record_of_any_bits_costs_at_most_the_budget(name: str, labels: bool
         assert epsilon == 0 or squared_mu == 0
         return epsilon / EPSILON if squared_mu == 0 else math.sqrt(squared_mu) / mu_of(EPSILON, DELTA)
 
-    @settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=8,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.lists(records, min_size=ROWS, max_size=ROWS), records, st.sampled_from([32, 64]))
     def attacked(rows: list[Record], instead: Record, width: int) -> None:
         nonlocal farthest
