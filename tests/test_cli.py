@@ -419,6 +419,21 @@ def test_the_plan_says_what_estimated_bounds_would_take(
     assert "estimated and paid for" in (place.out / "report.html").read_text()
 
 
+def test_the_plan_names_the_tools_that_keep_more_of_a_narrow_table_of_categories(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asked(table: str) -> str:
+        place.schema.write_text(table)
+        assert main(["plan", "--schema", str(place.schema), "--rows", "300", "--epsilon", "1"]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    head = '[table]\nname = "t"\n'
+    categories = "".join(f'[columns.c{j}]\nkind = "category"\nvalues = ["a", "b", "c"]\n' for j in range(4))
+    numbers = "".join(f'[columns.x{j}]\nkind = "number"\nlow = 0\nhigh = 1\n' for j in range(4))
+    assert "marginal-based tool such as AIM or MST" in asked(head + categories)
+    assert "marginal-based" not in asked(head + categories + numbers)
+
+
 # --- Budget ---
 
 

@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 
 from gnomon.errors import ParameterError, SchemaError
-from gnomon.plan import LARGE, SMALL, MethodPlan, PlannedNoise, advise, choose, distortion, plan
+from gnomon.plan import (
+    FEW_COLUMNS,
+    FEW_VALUES,
+    LARGE,
+    SMALL,
+    WORST_CASE,
+    MethodPlan,
+    PlannedNoise,
+    advise,
+    choose,
+    distortion,
+    elsewhere,
+    plan,
+)
 from gnomon.privacy.guarantee import ApproxDP, PureDP
 from gnomon.projection.orthonormal import haar
 from gnomon.release import METHODS
@@ -48,6 +61,16 @@ def test_model_releases_come_first_and_auto_takes_the_first() -> None:
     roads = [planned.road for planned in plans]
     assert roads == sorted(roads, key=lambda road: road != "model")
     assert choose(schema(), 5000, PureDP(1.0)) == plans[0].method
+
+
+def test_a_worst_case_counts_for_less_and_says_so() -> None:
+    """A wide table: PCA-Gauss has the larger error on paper, in the worst case, and is taken all the same."""
+    plans = plan(schema(columns=200), 20_000, ApproxDP(1.0, 1e-6))
+    by = {planned.method: planned for planned in plans}
+    assert by["pca-gauss"].worst_case
+    assert not by["ron-gauss"].worst_case
+    assert by["ron-gauss"].error < by["pca-gauss"].error < WORST_CASE * by["ron-gauss"].error
+    assert plans[0].method == "pca-gauss"
 
 
 @pytest.mark.parametrize("better", [{"rows": 50_000}, {"epsilon": 10.0}])
@@ -138,3 +161,40 @@ def test_rows_must_be_a_number_of_rows(rows: object) -> None:
 def test_an_unknown_target_is_refused() -> None:
     with pytest.raises(SchemaError, match="'mood'"):
         plan(schema(), 100, PureDP(1.0), target="mood")
+
+
+def census(categories: int, numbers: int, **number: object) -> Schema:
+    kind = {"low": 0, "high": 100, **number}
+    columns = [Column(name=f"c{j}", kind="category", values=("a", "b", "c")) for j in range(categories)]
+    columns += [Column(name=f"x{j}", kind="number", **kind) for j in range(numbers)]  # type: ignore[arg-type]
+    return Schema(name="t", columns=tuple(columns))
+
+
+def test_a_narrow_table_of_categories_is_sent_to_marginal_based_tools() -> None:
+    hint = elsewhere(census(10, 5))
+    assert hint is not None
+    assert "10 of the 15" in hint
+    assert "AIM or MST" in hint
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        census(5, 5),  # half of the columns are not most of them
+        census(FEW_COLUMNS, 1),  # too many columns
+        census(0, 10),
+    ],
+)
+def test_other_tables_are_kept(other: Schema) -> None:
+    assert elsewhere(other) is None
+
+
+def test_whole_numbers_with_few_values_count_as_categories() -> None:
+    assert elsewhere(census(0, 10, integer=True, high=FEW_VALUES - 1)) is not None
+    assert elsewhere(census(0, 10, integer=True, high=FEW_VALUES)) is None
+    assert elsewhere(census(0, 10, high=FEW_VALUES - 1)) is None
+
+
+def test_a_number_without_bounds_is_no_category() -> None:
+    columns = tuple(Column(name=f"x{j}", kind="number", integer=True, estimate=True) for j in range(4))
+    assert elsewhere(Schema(name="t", columns=columns)) is None

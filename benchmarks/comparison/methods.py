@@ -28,3 +28,4 @@ PEERS = {
     "diffprivlib": Peer("diffprivlib", "diffprivlib_direct.py", "direct", releases=False),
 }
 REAL = "real rows"
+AUTO = "auto"  # which method gnomon would choose; no run, only public numbers

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from comparison.methods import BASELINES, OURS, PEERS, REAL
+from comparison.methods import AUTO, BASELINES, OURS, PEERS, REAL
 from comparison.plots import budgets_plot, cost_plot, utility_plot
 from comparison.tables import TABLES
 from comparison.words import CONCLUSIONS, HOW, NOT_RUN
@@ -16,7 +16,6 @@ from comparison.words import CONCLUSIONS, HOW, NOT_RUN
 Line = dict[str, Any]
 EPSILONS = (0.5, 1.0, 4.0)
 NONE = "–"
-FAMILIES = (("gnomon", OURS), ("compared methods", BASELINES), ("peers", tuple(PEERS)))
 
 
 class Results:
@@ -33,11 +32,21 @@ class Results:
     def done(self, table: str, method: str, epsilon: float) -> list[Line]:
         return [line for line in self.of(table, method, epsilon) if line["status"] == "done"]
 
+    def exceeded(self, table: str, method: str) -> list[Line]:
+        mine = [line for line in self.lines if (line["table"], line["method"]) == (table, method)]
+        return [line for line in mine if line["status"] == "exceeded"]
+
     def real(self, table: str) -> list[Line]:
         return self.done(table, REAL, 0.0)
 
+    def known(self, table: str) -> Line:
+        """What is public about the table."""
+        return self.done(table, AUTO, 0.0)[0]
+
     def metric(self, table: str) -> str:
-        return "AUROC" if "AUROC" in next(iter(self.real(table)[0]["utility"].values())) else "R2"
+        """AUROC of two classes, accuracy of more, R2 of a regression."""
+        classes = self.known(table)["classes"]
+        return "R2" if classes == 0 else "AUROC" if classes == 2 else "accuracy"
 
     def score(self, table: str, method: str, epsilon: float, metric: str | None = None) -> float | None:
         """Of the model that does best on average, as an analyst would choose it; nothing where nothing was released."""
@@ -68,23 +77,21 @@ class Results:
     def why(self, table: str, method: str, epsilon: float) -> str:
         """What stands in the place of a number that is not there."""
         lines = [line for line in self.of(table, method, epsilon) if line["status"] != "done"]
-        before = [line for line in self.lines if (line["table"], line["method"]) == (table, method)]
-        exceeded = [line for line in before if line["status"] == "exceeded"]
         if lines:
             word = {"exceeded": "exceeded", "failed": "failed", "refused": "refused"}[lines[0]["status"]]
             return f"{word} ({lines[0]['why'].split(';')[0].rstrip('.')[:90]})"
-        if exceeded:
+        if self.exceeded(table, method):
             return "not run: exceeded at another epsilon"
         return "not run"
 
     def auto(self, table: str, epsilon: float) -> str:
-        found: str = self.real(table)[0]["auto"][f"{epsilon:g}"]
+        found: str = self.known(table)["auto"][f"{epsilon:g}"]
         return found
 
 
 def report(lines: list[Line], out: Path) -> None:
     found = Results(lines)
-    found.tables = [table for table in found.tables if found.real(table)]
+    found.tables = [t for t in found.tables if found.real(t) and found.done(t, AUTO, 0.0)]
     utility_plot(found, out / "comparison-utility.png")
     budgets_plot(found, out / "comparison-epsilon.png")
     cost_plot(found, out / "comparison-cost.png")
@@ -111,14 +118,14 @@ def _best(found: Results, table: str, methods: Iterable[str], epsilon: float) ->
 
 def _summary(found: Results) -> list[str]:
     text = [
-        "The best of each family, by the score of the table (AUROC, or R2 of a regression). *auto* is the method that "
+        "The best of each family, by the score of the table (AUROC of two classes, accuracy of more, R2). *auto* is what "
         "`--method auto` takes. diffprivlib releases nothing and is not ranked.",
         "",
         "| table | rows x columns | score | auto | best of gnomon | best compared method | best peer | real rows |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for table in found.tables:
-        line = found.real(table)[0]
+        line = found.known(table)
         auto = found.auto(table, 1.0)
         value = found.score(table, auto, 1.0)
         cells = [f"{auto} {_number(value)}"]
@@ -135,37 +142,34 @@ def _summary(found: Results) -> list[str]:
 
 
 def _table(found: Results, table: str) -> list[str]:
-    line, metric = found.real(table)[0], found.metric(table)
-    other = "accuracy" if metric == "AUROC" else "RMSE"
-    real, worst = found.score(table, REAL, 0.0), found.floor(table, metric)
-    beside = found.score(table, REAL, 0.0, "accuracy") if other == "accuracy" else None
+    line, metric = found.known(table), found.metric(table)
+    other = _other(metric)
     trials = len(found.real(table))
+    beside = [f"{name} {_number(found.score(table, REAL, 0.0, name))}" for name in (metric, other) if name]
+    worst = [f"{name} {_number(found.floor(table, name))}" for name in (metric, other) if name]
+    head = ["method", f"{metric}, ε = 0.5", "ε = 1", "ε = 4", *([f"{other}, ε = 1"] if other else [])]
+    head += ["one-way TV", "two-way TV", "seconds", "CPU s", "MB"]
     text = [
         f"## {TABLES[table].title}",
         "",
         f"{line['rows']:,} rows to release, {line['columns']} columns ({line['width']} encoded), delta = "
         f"{TABLES[table].delta:g}, {'one trial' if trials == 1 else f'{trials} trials (± half their range)'}. Real rows: "
-        f"{metric} {_number(real)}"
-        + (
-            f", accuracy {_number(beside)} (largest class {_number(found.floor(table, other))})"
-            if beside
-            else ""
-        )
-        + f"; without rows: {metric} {_number(worst)}.",
+        f"{', '.join(beside)}; without rows: {', '.join(worst)}. In bold what `--method auto` takes at epsilon 1.",
         "",
-        f"| method | {metric}, ε = 0.5 | ε = 1 | ε = 4 | accuracy, ε = 1 | one-way TV | two-way TV | seconds | CPU s | MB |"
-        if other == "accuracy"
-        else f"| method | {metric}, ε = 0.5 | ε = 1 | ε = 4 | one-way TV | two-way TV | seconds | CPU s | MB |",
+        f"| {' | '.join(head)} |",
+        "|---" * len(head) + "|",
     ]
-    width = text[-1].count("|") - 1
-    text.append("|---" * width + "|")
-    for _, methods in FAMILIES:
-        for method in methods:
-            text.append(_row(found, table, method, other))
+    for methods in (OURS, BASELINES, tuple(PEERS)):
+        text += [_row(found, table, method, other) for method in methods]
     return [*text, ""]
 
 
-def _row(found: Results, table: str, method: str, other: str) -> str:
+def _other(metric: str) -> str | None:
+    """The second score of a table."""
+    return {"AUROC": "accuracy", "accuracy": "AUROC"}.get(metric)
+
+
+def _row(found: Results, table: str, method: str, other: str | None) -> str:
     cells = []
     for epsilon in EPSILONS:
         value = found.score(table, method, epsilon)
@@ -174,8 +178,8 @@ def _row(found: Results, table: str, method: str, other: str) -> str:
             continue
         half = found.spread(table, method, epsilon)
         cells.append(_number(value) + ("" if half is None else f" ± {half:.2f}"))
-    if other == "accuracy":
-        cells.append(_number(found.score(table, method, 1.0, "accuracy")))
+    if other:
+        cells.append(_number(found.score(table, method, 1.0, other)))
     for what in ("one_way", "two_way"):
         cells.append(_number(found.average(table, method, 1.0, what)))
     for what in ("seconds", "cpu"):

@@ -45,7 +45,7 @@ def utility_plot(found: Any, path: Path) -> None:
         scores = {m: found.score(table, m, 1.0) for m in (*OURS, *BASELINES, *PEERS)}
         ranked = sorted(((s, m) for m, s in scores.items() if s is not None))
         colours = ["C0" if m in OURS else "C7" if m in BASELINES else "C1" for _, m in ranked]
-        left = 0.0 if found.metric(table) == "AUROC" else -0.2
+        left = -0.2 if found.metric(table) == "R2" else 0.0
         values = [max(s, left) - left for s, _ in ranked]
         axis.barh([m for _, m in ranked], values, left=left, color=colours, height=0.7)
         axis.axvline(found.score(table, REAL, 0.0), color="black", linewidth=1)
@@ -108,9 +108,25 @@ def cost_plot(found: Any, path: Path) -> None:
                 colour, marker = STYLES[method]
                 x, y = zip(*points, strict=True)
                 axis.scatter(x, y, color=colour, marker=marker, s=28, label=method)
+            stopped = [
+                (line[what], i) for i, t in enumerate(found.tables) for line in found.exceeded(t, method)
+            ]
+            for used, i in stopped:
+                axis.scatter(
+                    [used],
+                    [i],
+                    edgecolors=STYLES[method][0],
+                    facecolors="none",
+                    marker=STYLES[method][1],
+                    s=45,
+                )
+                axis.annotate(f" {method}, stopped", (used, i), fontsize=7, va="bottom", ha="right")
         axis.set_xscale("log")
         axis.set_xlabel(name)
         axis.grid(alpha=0.3)
+        if what == "peak_mb":
+            axis.set_xticks([250, 500, 1000, 2000, 4000], ["250", "500", "1,000", "2,000", "4,000"])
+            axis.minorticks_off()
         axis.set_yticks(range(len(titles)), titles, fontsize=8)
     axes[0].invert_yaxis()
     axes[0].axvline(600, color="black", linestyle=":", linewidth=1)

@@ -30,7 +30,7 @@ def run(
 
     [bold]Example[/]: gnomon plan --schema schema.toml --rows 5000 --epsilon 1 --delta 1e-6
     """
-    from gnomon.plan import plan
+    from gnomon.plan import elsewhere, plan
     from gnomon.privacy.guarantee import Unit, declared
     from gnomon.table.schema import Schema
 
@@ -53,6 +53,9 @@ def run(
         say(f"{planned.method}: {planned.advice}")
     if plans:
         say(f"--method auto would use {plans[0].method}.")
+    hint = elsewhere(loaded)
+    if hint is not None:
+        say(hint)
 
 
 def _print(plans: list[MethodPlan]) -> None:
