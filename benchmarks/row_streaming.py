@@ -135,10 +135,12 @@ def page(found: dict[str, list[dict[str, float]]], options: argparse.Namespace) 
         return statistics.median(one[what] for one in found[road])
 
     lines = []
-    for road in [*PLAIN, *AGAINST]:
+    for road in [road for road in [*PLAIN, *AGAINST] if road in found]:
         ratios = "; ".join(
-            f"{middle(road, 'seconds') / middle(base, 'seconds'):.2f} ({base})"
+            f"{middle(road, 'seconds') / middle(base, 'seconds'):.2f} ({base}; of processors "
+            f"{middle(road, 'processors') / middle(base, 'processors'):.2f})"
             for base in AGAINST.get(road, ())
+            if base in found
         )
         lines.append(
             f"| {road} | {len(found[road])} | {middle(road, 'seconds'):.1f} | {middle(road, 'processors'):.1f} "
