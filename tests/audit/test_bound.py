@@ -92,5 +92,19 @@ def test_what_independent_parts_prove_adds_up() -> None:
     def release(neighbour: bool, runs: int) -> np.ndarray:
         return rng.laplace(size=(runs, 2)) + neighbour * np.array([1.0, 0.5])
 
-    together = audit(Attack("a", "b", PureDP(1.5), release, parts=True), 40_000)
+    together = audit(Attack("a", "b", PureDP(1.5), release, parts=((0,), (1,))), 40_000)
     assert 1.2 < together.epsilon < 1.5
+    assert audit(Attack("a", "b", PureDP(1.5), release, parts=((0,),)), 40_000).epsilon < 1.0
+
+
+def test_parts_of_the_same_law_are_runs_of_one() -> None:
+    rng = np.random.default_rng(9)
+
+    def release(neighbour: bool, runs: int) -> np.ndarray:
+        return rng.laplace(size=(runs, 4)) + neighbour * 0.5
+
+    apart, together = (
+        audit(Attack("a", "b", PureDP(2.0), release, parts=parts), 4000)
+        for parts in (((0,), (1,), (2,), (3,)), ((0, 1, 2, 3),))
+    )
+    assert apart.certain < together.certain < 2.0

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import dlaplace, multivariate_normal, norm
+from scipy.stats import dlaplace, ks_2samp, multivariate_normal, norm
 
 from gnomon.audit.bound import Shares
 from gnomon.audit.doors import Step
-from gnomon.audit.likelihood import cost, log_likelihood, parts
+from gnomon.audit.likelihood import Part, cost, log_likelihood, parts
 from gnomon.audit.sketch import sketch_family, standing_out, stands_out
 from gnomon.baseline.sketch import sketch_epsilon
 
@@ -100,8 +100,10 @@ def steps(kind: str, scale: float, first, second, released) -> tuple[Step, Step]
 def test_parts_of_a_vector_are_its_numbers_that_change() -> None:
     first, second = np.array([1, 5, 7]), np.array([4, 5, 6])
     both = steps("discrete-laplace", 2.0, first, second, np.array([3, 9, 9]))
-    assert parts(*both) == [0.5, -0.5]
-    assert sum(parts(*both)) == pytest.approx(log_likelihood(both[1]) - log_likelihood(both[0]))
+    assert parts(*both) == [Part(0.5, 1.5), Part(-0.5, 0.5)]
+    assert sum(part.score for part in parts(*both)) == pytest.approx(
+        log_likelihood(both[1]) - log_likelihood(both[0])
+    )
 
 
 def test_parts_of_a_matrix_are_its_blocks_or_directions() -> None:
@@ -110,11 +112,28 @@ def test_parts_of_a_matrix_are_its_blocks_or_directions() -> None:
     first[0], second[1] = x.T @ x, x.T @ x  # one block loses what another gains
     released = SYMMETRIC[0][:, :2, :2]
     both = steps("matrix-laplace", 5.0, first, second, released)
-    assert len(parts(*both)) == 2
-    assert sum(parts(*both)) == pytest.approx(log_likelihood(both[1]) - log_likelihood(both[0]))
+    assert [part.epsilon for part in parts(*both)] == pytest.approx([2.5, 2.5])
+    assert sum(part.score for part in parts(*both)) == pytest.approx(
+        log_likelihood(both[1]) - log_likelihood(both[0])
+    )
     first, second = np.diag([9, 0])[None], np.diag([0, 9])[None]
     released = np.array([[[1, 50], [50, 30]]])
-    assert parts(*steps("matrix-laplace", 1.0, first, second, released)) == pytest.approx([1.75, 12.75])
+    found = parts(*steps("matrix-laplace", 1.0, first, second, released))
+    assert [part.score for part in found] == pytest.approx([1.75, 12.75])
+    assert [part.epsilon for part in found] == pytest.approx([4.5, 4.5])
+
+
+def test_blocks_that_lose_and_gain_the_same_have_the_same_law() -> None:
+    """So that their scores may be counted as runs of one coordinate."""
+    rng = np.random.default_rng(4)
+    D = np.diag([6.0, 0.0])
+    scores = []
+    for first, second in ((D, 0 * D), (0 * D, D)):
+        G, H = rng.standard_normal((2, 4000, 3, 2))
+        Z = G.transpose(0, 2, 1) @ G - H.transpose(0, 2, 1) @ H
+        both = [steps("matrix-laplace", 1.0, first[None], second[None], (first + z)[None]) for z in Z]
+        scores.append([parts(*pair)[0].score for pair in both])
+    assert ks_2samp(*scores).pvalue > 1e-6
 
 
 def test_directions_of_matrix_laplace_noise_are_independent() -> None:

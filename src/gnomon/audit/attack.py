@@ -28,8 +28,8 @@ class Attack:
     It returns one score a run, or a row of released numbers a run, from which `score` learns one on runs of its own.
     `family`: the claim is about all events at once, as that of a Gaussian mechanism is. `copies`: the scores are those
     of one of so many independent and identically distributed coordinates, all of which change; the probability of an
-    event in each of them is the product, so their epsilons add. `parts`: a run has one score for each of several
-    independent parts, and for the same reason what they prove adds up; for pure claims only.
+    event in each of them is the product, so their epsilons add. `parts`: a run has several scores, of independent
+    parts; what they prove adds up for the same reason, and the columns of one group have the same law. Pure claims only.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Attack:
     release: Callable[[bool, int], Runs]
     family: Family | None = None
     copies: int = 1
-    parts: bool = False
+    parts: tuple[tuple[int, ...], ...] = ()
     slow: int = 1  # how many times fewer runs the same patience allows
     discrete: bool = False  # a choice among few, which may honestly repeat
     score: Callable[[Runs, Runs], tuple[Scores, Scores]] = learned
@@ -74,7 +74,7 @@ def audit(attack: Attack, runs: int, *, confidence: float = CONFIDENCE, certain:
         raise ParameterError(f"The 'runs' parameter of audit must be at least {FEWEST}. Got {runs} instead.")
     released = [attack.release(neighbour, runs) for neighbour in (False, True)]
     repeats = not attack.discrete and any(_repeats(one) for one in released)
-    told = attack.parts or released[0].ndim == 1
+    told = bool(attack.parts) or released[0].ndim == 1
     first, second = released if told else attack.score(released[0], released[1])
     usual, surely = _epsilons(attack, first, second, (confidence, certain))
     return Finding(attack, len(first), usual, surely, repeats)
@@ -86,11 +86,13 @@ def _epsilons(attack: Attack, first: Scores, second: Scores, confidences: tuple[
         return [attack.family.epsilon(parameter) for parameter in found]
     delta = attack.claim.delta
     if attack.parts:
-        shared = [1 - (1 - confidence) / first.shape[1] for confidence in confidences]
-        each = [
-            lower_bounds(a, b, epsilon_of_shares(0.0), shared) for a, b in zip(first.T, second.T, strict=True)
-        ]
-        return [sum(bounds) for bounds in zip(*each, strict=True)]
+        shared = [1 - (1 - confidence) / len(attack.parts) for confidence in confidences]
+        total = [0.0] * len(confidences)
+        for group in map(list, attack.parts):
+            mine, others = first[:, group].ravel(), second[:, group].ravel()
+            bounds = lower_bounds(mine, others, epsilon_of_shares(0.0), shared)
+            total = [so_far + len(group) * bound for so_far, bound in zip(total, bounds, strict=True)]
+        return total
     found = lower_bounds(first, second, epsilon_of_shares(delta / attack.copies), confidences)
     return [attack.copies * epsilon for epsilon in found]
 

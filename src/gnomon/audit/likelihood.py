@@ -97,34 +97,50 @@ _LIKELIHOODS: dict[str, Callable[[Any, Any, float], float]] = {
 # --- Independent parts ---
 
 
-def parts(first: Step, second: Step) -> list[float]:
-    """Scores of one outcome that are independent of each other, each the larger the likelier the second table.
+@dataclass(frozen=True)
+class Part:
+    """A part of an outcome that is independent of the others: its score, the larger the likelier the second table."""
+
+    score: float
+    epsilon: float  # what the change of this part costs
+
+
+def parts(first: Step, second: Step) -> list[Part]:
+    """The parts of one outcome for the exact values of both tables.
 
     The numbers of a vector and the blocks of a matrix release meet noise of their own. Within a block of matrix-Laplace
     noise Z the numbers u'Zu along the eigenvectors of the change are independent, since they come from different columns
-    of G; a block whose change has one direction only is scored as a whole, which tells more.
+    of G; a block whose change has one direction only is scored as a whole, which tells more. Parts of one step that cost
+    the same have the same law: noise is as likely as its opposite, and turned with the change it stays the same.
     """
     if first.kind == "discrete-laplace":
-        moved = first.exact != second.exact
-        to_first, to_second = (np.abs(step.released - step.exact)[moved] for step in (first, second))
-        ratios: list[float] = ((to_first - to_second) / first.scale).tolist()
-        return ratios
-    if first.kind != "matrix-laplace":
-        return [log_likelihood(second) - log_likelihood(first)]
-    found, scale = [], first.scale
-    for a, b, released in zip(first.exact, second.exact, first.released, strict=True):
-        values, vectors = np.linalg.eigh(_distance(a, b))
-        moved = np.abs(values) > 1e-6 * np.abs(values).max(initial=1.0)
-        if moved.sum() == 1:
-            ratio = _matrix_laplace(b[None], released[None], scale) - _matrix_laplace(
-                a[None], released[None], scale
-            )
-            found.append(ratio)
-        elif moved.any():
-            along = vectors[:, moved]
-            z = np.einsum("ik,ij,jk->k", along, _distance((a + b) / 2, released), along)
-            found += (z * np.sign(values[moved]) / (2 * scale)).tolist()
-    return found
+        return _numbers(first, second)
+    if first.kind == "matrix-laplace":
+        return [
+            part
+            for block in zip(first.exact, second.exact, first.released, strict=True)
+            for part in _directions(*block, first.scale)
+        ]
+    return [Part(log_likelihood(second) - log_likelihood(first), cost(first, second).epsilon)]
+
+
+def _numbers(first: Step, second: Step) -> list[Part]:
+    moved, scale = first.exact != second.exact, first.scale
+    to_first, to_second = (np.abs(step.released - step.exact)[moved] for step in (first, second))
+    costs = np.abs(second.exact - first.exact)[moved] / scale
+    return list(map(Part, ((to_first - to_second) / scale).tolist(), costs.tolist()))
+
+
+def _directions(a: Any, b: Any, released: Any, scale: float) -> list[Part]:
+    values, vectors = np.linalg.eigh(_distance(a, b))
+    moved = np.abs(values) > 1e-6 * np.abs(values).max(initial=1.0)
+    costs = np.abs(values[moved]) / (2 * scale)
+    if moved.sum() == 1:
+        likelihoods = [_matrix_laplace(exact[None], released[None], scale) for exact in (a, b)]
+        return [Part(likelihoods[1] - likelihoods[0], float(costs[0]))]
+    along = vectors[:, moved]
+    z = np.einsum("ik,ij,jk->k", along, _distance((a + b) / 2, released), along) * np.sign(values[moved])
+    return list(map(Part, (z / (2 * scale)).tolist(), costs.tolist()))
 
 
 # --- What a change costs ---

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from gnomon.audit.attack import Attack, Runs
 from gnomon.audit.bound import gaussian_family
 from gnomon.audit.doors import Step
-from gnomon.audit.likelihood import log_likelihood
+from gnomon.audit.likelihood import log_likelihood, parts
 from gnomon.audit.pair import Matrix, orthogonal_pair, search_pair, to_the_box
 from gnomon.privacy.accounting import mu_of, rho_of
 from gnomon.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
@@ -159,16 +159,7 @@ def _ratio(released: Released, tables: Tables) -> Runs:
 
 
 def _ratio_of_blocks(released: Released, tables: Tables) -> Runs:
-    """The same for each block, so turned that both blocks gain what one of them loses: two runs of one coordinate."""
-    kind, scale = released.event.mechanism, released.event.scale
-    found = []
-    for value, first, second in zip(released.value, tables.first, tables.second, strict=True):
-        sign = 1.0 if second[0, 0] > first[0, 0] else -1.0
-        with_it, without = (first, second) if sign < 0 else (second, first)
-        # noise is as likely as its opposite, so a loss of D that is turned around is a gain of D
-        noisy = value if sign > 0 else first + second - value
-        found.append(
-            log_likelihood(Step(kind, scale, with_it, noisy))
-            - log_likelihood(Step(kind, scale, without, noisy))
-        )
-    return np.array(found)
+    """The same for each block: two runs of one coordinate, since noise is as likely as its opposite."""
+    kind, scale, value = released.event.mechanism, released.event.scale, released.value
+    first, second = (Step(kind, scale, exact, value) for exact in (tables.first, tables.second))
+    return np.array([part.score for part in parts(first, second)])

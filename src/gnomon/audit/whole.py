@@ -94,8 +94,18 @@ class Trials:
         with watched() as watch:
             for _ in range(runs):
                 steps = zip(*self._in_order(watch, neighbour), strict=True)
-                found.append([score for pair in steps for score in parts(*pair)])
+                found.append([part.score for pair in steps for part in parts(*pair)])
         return np.array(found)
+
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The places of parts that have the same law: those of one step that cost the same."""
+        found: dict[tuple[int, float], list[int]] = {}
+        with watched() as watch:
+            steps = enumerate(zip(*self._in_order(watch, False), strict=True))
+            costs = [(i, round(part.epsilon, 3)) for i, pair in steps for part in parts(*pair)]
+        for place, key in enumerate(costs):
+            found.setdefault(key, []).append(place)
+        return tuple(map(tuple, found.values()))
 
     def _in_order(self, watch: Watch, neighbour: bool) -> tuple[list[Step], list[Step]]:
         """The steps of the first table and of the second with the outcome of one of them: a score is of the outcome."""
@@ -195,7 +205,7 @@ def likelihood_attack(
         claim,
         trials.by_parts if apart else trials.scores,
         family=family,
-        parts=apart,
+        parts=trials.groups() if apart else (),
         slow=SLOW,
         discrete=kinds == {"exponential"},
         reach=trials.reach,
