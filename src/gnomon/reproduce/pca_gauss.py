@@ -302,7 +302,7 @@ EXPERIMENTS = (
         ratio,
         (
             PART_GFE,
-            "The printed sensitivity of Algorithm 1 grows in proportion to P; the true one is the same from P = 2 on, since "
+            "The printed sensitivity of Algorithm 1 grows in proportion to P; the true one is the same from P = 2 on, as "
             "all eigenvalues of two neighbours together differ by at most a fixed sum. With it nothing is gained by "
             "dropping eigenvalues: SIR is at most one from P = 2 on, and at P = 1 unless one component has half of the "
             "variance.",
