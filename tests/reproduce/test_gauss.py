@@ -34,6 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ron_gauss_attack, "EPSILONS", (1.0,))
     monkeypatch.setattr(ron_gauss_attack, "SHADOWS", 1)
     monkeypatch.setattr(pca_gauss, "SWEPT", (4,))
+    monkeypatch.setattr(pca_gauss, "WIDE", (4,))
     monkeypatch.setattr(pca_gauss, "SHARES", (0.5,))
     monkeypatch.setattr(pca_gauss, "FEW", (4,))
     monkeypatch.setattr(pca_gauss, "DRAWN", (1, 4))
