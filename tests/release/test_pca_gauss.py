@@ -15,6 +15,7 @@ from gnomon.errors import DataError, GnomonWarning, ParameterError
 from gnomon.model.refine import Lens
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ApproxDP, GaussianDP, PureDP
+from gnomon.privacy.noise.stream import fixed_noise
 from gnomon.privacy.sensitivity import Norm, moments
 from gnomon.release import METHODS, pca_look, pca_stages, ron_gauss
 from gnomon.release.base import Account
@@ -218,6 +219,7 @@ ROADS: dict[str, tuple[int, int, float, float, int]] = {  # rows, columns, epsil
 }
 
 
+@pytest.mark.filterwarnings("ignore::gnomon.errors.GnomonWarning")
 @pytest.mark.parametrize("road", ROADS)
 def test_nothing_but_noisy_numbers_shapes_a_release(monkeypatch: pytest.MonkeyPatch, road: str) -> None:
     """Another table of the same size, given the first one's noisy numbers, ends as the same release."""
@@ -252,6 +254,7 @@ def test_nothing_but_noisy_numbers_shapes_a_release(monkeypatch: pytest.MonkeyPa
     assert all(np.array_equal(part, held[name]) for name, part in first.map_.arrays().items())
 
 
+@pytest.mark.filterwarnings("ignore::gnomon.errors.GnomonWarning")
 @pytest.mark.parametrize("road", ROADS)
 def test_every_road_spends_what_was_declared(road: str) -> None:
     n, m, epsilon, delta, steps = ROADS[road]
@@ -262,6 +265,7 @@ def test_every_road_spends_what_was_declared(road: str) -> None:
     assert spent == pytest.approx(whole)
 
 
+@pytest.mark.filterwarnings("ignore::gnomon.errors.GnomonWarning")
 def test_a_table_too_small_for_its_noise_still_teaches() -> None:
     """Public numbers turn a pure release of few rows to a random projection; an asked dimension does not."""
     loss = PureDP(1.0)
@@ -281,6 +285,13 @@ def test_a_calm_class_meets_less_noise_than_a_restless_one() -> None:
     X[:, 0] += 0.3 * y
     covariances = classifier(2.0, 1e-6).fit(X, y).model_.covariances
     assert 20 < np.trace(covariances[1]) / np.trace(covariances[0]) < 500
+
+
+def test_a_class_too_small_for_a_random_projection_is_told() -> None:
+    X, _ = two_classes(300, 20)
+    y = (np.arange(300) == 0).astype(int)
+    with fixed_noise(0), pytest.warns(GnomonWarning, match="1 of 2 classes are too small for the noise"):
+        classifier(0.5, 0.0).fit(X, y)
 
 
 # --- Tables at the edge ---

@@ -23,7 +23,7 @@ from gnomon.release.pca_look import Fit, affordable, look
 from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
 from gnomon.release.pca_regression import HOLDS, with_target
 from gnomon.release.pca_source import SOURCES, check_public
-from gnomon.release.pca_stages import LABEL, LAMBDA, Model, classified, gaussian
+from gnomon.release.pca_stages import LABEL, LAMBDA, Model, classified, gaussian, warn_of_small
 from gnomon.release.ron_gauss import auto_dimension, class_sums, first_map
 from gnomon.release.ron_gauss import look as look_projected
 from gnomon.statistics.grid import GRID, Matrix
@@ -253,11 +253,12 @@ class PcaGauss(ModelRelease):
         p = auto_dimension(table.m, table.n, table.n_classes, account.spendable)
         start = first_map(table.m, haar(table.m, p, self._rng()), normalise=True)
         chart, loss = look_projected(table, account, start, account.spendable(p + 1))
-        mixture = mixture_of(class_sums(table, account, chart, loss), table.n).mixture
+        fitted = mixture_of(class_sums(table, account, chart, loss), table.n)
+        warn_of_small(len(fitted.fallback), table.n_classes)
         account.post_processing.append(
             "class sizes, means and covariances, each shrunk by the known law of the noise"
         )
-        return Model(chart, mixture, np.zeros(table.m))
+        return Model(chart, fitted.mixture, np.zeros(table.m))
 
     @classmethod
     def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:

@@ -111,7 +111,7 @@ def classified(
     counts, count_noise = np.diag(one.S)[m:], float(one.diagonal[m])
     sums, sum_noise = one.S[:m, m:].T, float(one.beside[m])
     sizes = class_sizes(counts, count_noise, n)
-    _warn_of_small(sizes, count_noise)
+    warn_of_small(int(np.count_nonzero(sizes <= 2 * count_noise)), L)
     mean = one.mean(sums.sum(axis=0), math.sqrt(L) * sum_noise)
     found = one.spectrum(mean)
     means = class_means(found, sums / sizes[:, None] - mean, sizes, sum_noise)
@@ -252,11 +252,10 @@ def outside_of(one: StageOne, found: Spectrum, mean: Vector, R: Matrix, place: P
     return spread
 
 
-def _warn_of_small(sizes: Vector, noise: float) -> None:
-    small = int(np.count_nonzero(sizes <= 2 * noise))
+def warn_of_small(small: int, classes: int) -> None:
     if small:
         warnings.warn(
-            f"{small} of {len(sizes)} classes are too small for the noise at this budget; "
+            f"{small} of {classes} classes are too small for the noise at this budget; "
             "they lean on the pooled model.",
             GnomonWarning,
             stacklevel=5,
