@@ -208,13 +208,27 @@ def test_faint_columns_spread_no_more_than_was_paid_for() -> None:
     assert capped[1] == drowned[1]
 
 
-@pytest.mark.parametrize(("n", "m"), [(500, 8), (20_000, 8)])
-def test_the_spread_that_clipping_takes_from_a_target_is_given_back(n: int, m: int) -> None:
-    X, _ = sparse(n, m)
+def test_what_clipping_takes_from_a_normal_variable() -> None:
+    z = np.random.default_rng(0).standard_normal(1_000_000)
+    for widths in (0.5, 1.0, 2.5):
+        kept = pca_regression.kept_variance(widths)
+        assert kept == pytest.approx(np.clip(z, -widths, widths).var(), rel=0.01)
+
+
+@pytest.mark.parametrize(("n", "widths"), [(500, 1.0), (20_000, 2.5)])
+def test_the_spread_that_clipping_takes_from_a_target_is_given_back(
+    n: int, widths: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, _ = sparse(n, 8)
     y = np.random.default_rng(3).standard_normal(n) * 0.2
-    with fixed_noise(1):
-        method = PcaGauss(2.0, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1), random_state=0).fit(X, y)
-    assert method.sample(4000)[1].std() == pytest.approx(0.2, rel=0.25)
+
+    def spread() -> float:
+        with fixed_noise(1):
+            return float(regression(1.0).fit(X, y).model_.covariances[0, -1, -1])
+
+    with_it, kept = spread(), pca_regression.kept_variance(widths)
+    monkeypatch.setattr(pca_regression, "kept_variance", lambda told: 1.0)
+    assert with_it * kept == pytest.approx(spread())
 
 
 def test_the_declared_range_of_a_target_stands_where_nothing_was_paid() -> None:
