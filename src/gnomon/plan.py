@@ -156,17 +156,21 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     from gnomon.privacy.mechanism import moment_noise
     from gnomon.release.base import Account
     from gnomon.release.pca_gauss import plan as shares_of
+    from gnomon.release.pca_regression import Beside, after_relevance
     from gnomon.release.pca_stages import LABEL, MEAN
     from gnomon.statistics.grid import GRID
     from gnomon.statistics.moments import ball
 
     m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
     loss = Account(guarantee).spendable(m + classes)
-    _, first, _ = shares_of(n, m, classes, encoder.task, loss).split(loss)
+    steps, first, _ = shares_of(n, m, classes, encoder.task, loss).split(loss)
+    if encoder.task == "regression" and "columns" in steps:
+        first = after_relevance(n, m, first)
+    beside = Beside.of(n, m, first)
     weight, q, T = {
         "classification": (LABEL, m + classes, ball(LABEL)),
         "clustering": (MEAN, m + 1, ball(MEAN)),
-        "regression": (MEAN, m + 2, ball(MEAN, GRID**2)),  # a target that weighs at most as much as a row
+        "regression": (beside.constant, m + 2, beside.ball),
     }[encoder.task]
     found = moment_noise(q, first, ball=T)
     noise = found.law.off_diagonal / GRID**2 / n

@@ -17,9 +17,18 @@ from gnomon.privacy.noise.stream import fixed_noise
 from gnomon.privacy.sensitivity import Norm, moments
 from gnomon.release import pca_look, pca_regression, pca_stages
 from gnomon.release.base import Account
-from gnomon.release.pca_gauss import PcaGauss
+from gnomon.release.pca_gauss import PcaGauss, plan
 from gnomon.release.pca_look import Place
-from gnomon.release.pca_regression import TARGET, WIDTHS, Beside, shares, target_range, weighed, with_target
+from gnomon.release.pca_regression import (
+    TARGET,
+    WIDTHS,
+    Beside,
+    after_relevance,
+    shares,
+    target_range,
+    weighed,
+    with_target,
+)
 from gnomon.statistics.grid import GRID
 
 N, M = 1600, 60  # rows and columns that are weighed at epsilon = 4
@@ -239,3 +248,13 @@ def test_the_declared_range_of_a_target_stands_where_nothing_was_paid() -> None:
         0.5,
         pytest.approx(0.3),
     )
+
+
+@pytest.mark.parametrize(("n", "m"), [(N, M), (20_000, 25)])
+def test_a_plan_knows_what_is_left_for_the_moments(n: int, m: int) -> None:
+    steps, first, _ = plan(n, m, 1, "regression", SOME).split(SOME)
+    assert "columns" in steps
+    event = regression().fit(*sparse(n, m)).events_[-1]
+    assert event.loss.mu == pytest.approx(after_relevance(n, m, first).mu)
+    charged = moments(Norm.FROBENIUS, width=m + 2, ball=Beside.of(n, m, first).ball, adjacency=SOME.adjacency)
+    assert event.sensitivity.value == charged.value

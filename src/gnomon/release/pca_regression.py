@@ -119,6 +119,12 @@ def shares(n: int, m: int, loss: Spendable) -> tuple[float, float, float] | None
     return (RELEVANCE, RADIUS, left) if edge >= HIDDEN / m and told else None
 
 
+def after_relevance(n: int, m: int, loss: Spendable) -> Spendable:
+    """What is left for the moments of a table whose columns' spread was paid for; public numbers only."""
+    parts = shares(n, m, loss)
+    return loss if parts is None else loss.split(*parts)[-1]
+
+
 def weighed(table: Table, account: Account, place: Place, loss: Spendable) -> Place:
     """Columns weighed by how much they tell of the target, so that the others leave the ball to them.
 
