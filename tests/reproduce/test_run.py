@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from gnomon.errors import DataError, GnomonError, OutputError, ParameterError
+from gnomon.reproduce import plot
 from gnomon.reproduce.experiment import Cell, Experiment, Numbers
 from gnomon.reproduce.run import reproduce
 
@@ -208,3 +209,9 @@ def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
         (trial, f"cell {k}") for trial in range(trials) for k in range(4)
     ]
     assert (tmp_path / "toy" / "table.md").exists()
+
+
+def test_a_figure_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ParameterError, match="pip install"):
+        plot.figure()
