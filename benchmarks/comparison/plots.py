@@ -80,6 +80,7 @@ def budgets_plot(found: Any, path: Path) -> None:
         axis.axhline(found.score(table, REAL, 0.0), color="black", linewidth=0.8)
         axis.set_xscale("log", base=2)
         axis.set_xticks([0.5, 1, 4], ["0.5", "1", "4"])
+        axis.set_xlim(0.45, 4.4)
         axis.set_ylim(bottom=max(axis.get_ylim()[0], -0.3))
         axis.tick_params(labelsize=7)
         axis.set_title(f"{TABLES[table].title} ({found.metric(table)})", fontsize=9)
