@@ -57,7 +57,7 @@ def _mechanisms() -> Iterator[Case]:
     yield case("sum 1", lambda: sum_attack(ApproxDP(1.0, 1e-6), 2), 1_000_000)
     yield case("sum 4", lambda: sum_attack(LOOSE, 4), 1_000_000)
     yield case("sum discrete", lambda: sum_attack(LOOSE, 3, discrete=True), 40_000)
-    yield case("choice", lambda: choice_attack(PureDP(2.0)), 6_000)
+    yield case("choice", lambda: choice_attack(PureDP(2.0)), 8_000)
     yield case("goe 1", lambda: moment_attack(40, ApproxDP(1.0, 1e-5), mechanism="goe"), 100_000)
     yield case("goe 4", lambda: moment_attack(40, LOOSE, mechanism="goe"), 100_000)
     yield case("goe label", lambda: moment_attack(3, LOOSE, mechanism="goe", moved_label=True), 4_000)
@@ -91,8 +91,8 @@ def _methods() -> Iterator[Case]:
         ("pca-gauss", 8.0, 0.0, 8_000),
         ("blocki", 4.0, 1e-5, 3_000),
         ("exponential", 2.0, 0.0, 6_000),
-        ("pca-identity", 4.0, 1e-5, 2_000),
-        ("lda-identity", 4.0, 1e-5, 2_000),
+        ("pca-identity", 4.0, 1e-5, 1_500),
+        ("lda-identity", 4.0, 1e-5, 1_500),
     ):
         yield Case(
             f"{name} {epsilon:g} {delta:g}",
@@ -144,7 +144,7 @@ def _printed() -> Iterator[Case]:
             100_000,
         ),
         ("dppro cell", "dppro", "attribute", lambda: _of_method("dppro", 0, 2.0, 1e-5, **cells), 100_000),
-        ("dprp printed", "dprp", "row", lambda: _of_method("dprp", -2, 4.0, 1e-5, **paper), 1_000),
+        ("dprp printed", "dprp", "row", lambda: _of_method("dprp", -2, 4.0, 1e-5, **paper), 300),
     ):
         yield Case(f"printed {key}", "printed", make, runs, (method, unit, "paper"))
 

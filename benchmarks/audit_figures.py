@@ -47,9 +47,8 @@ def bounds_figure(held: Lines, path: Path) -> None:
         axis.axvline(0.8, color=GREY, linestyle=":")
         axis.set_xlim(0, 1.05)
         axis.set_title(f"Sound {title}: lower bound over declared epsilon", fontsize=10, loc="left")
-    axes[-1].set_xlabel(
-        "bar: the bound with 99.9% (left end) and 95% confidence (right end); diamond: what the pair costs by the proof"
-    )
+    ends = "left end of a bar: the bound with 99.9% confidence; right end: with 95%"
+    axes[-1].set_xlabel(f"{ends}\ndiamond: what the pair costs by the proofs", fontsize=8)
     _save(figure, path)
 
 
@@ -66,7 +65,8 @@ def printed_figure(held: Lines, path: Path) -> None:
     axes.grid(axis="x", alpha=0.3)
     axes.set_xlim(left=0)
     axes.set_xlabel(
-        "lower bound over printed epsilon: 99.9% confidence (left end), 95% (right end); red: broken at 99.9%"
+        "lower bound over printed epsilon\nleft end: 99.9% confidence, right end: 95%; red: broken at 99.9%",
+        fontsize=8,
     )
     _save(figure, path)
 
@@ -88,16 +88,17 @@ def power_figure(held: Lines, path: Path) -> None:
             share = [epsilon / line["claim"][0] for epsilon in line["epsilon"]]
             left.plot(line["runs"], share, ".-", linewidth=1, label=line["key"])
     by_key = {line["key"]: line for line in held}
-    for place, name in enumerate(("2", "3", "5", "3 blocks", "5 blocks")):
+    for place, name in enumerate(("2", "3", "5", "2 blocks", "3 blocks", "5 blocks")):
         colour = f"C{place}"
+        label = name.replace(" blocks", ", label moves, by blocks")
         if f"law {name}" in by_key:
             curve = by_key[f"law {name}"]
-            right.plot(curve["runs"], curve["share"], "--", color=colour, linewidth=1)
+            text = f"{label} (epsilon {curve['claim'][0]:g})"
+            right.plot(curve["runs"], curve["share"], "--", color=colour, linewidth=1, label=text)
         if f"matrix {name}" in by_key:
             line = by_key[f"matrix {name}"]
             share = [epsilon / line["claim"][0] for epsilon in line["epsilon"]]
-            label = f"{name.replace(' blocks', ', label moves, by blocks')} (epsilon {line['claim'][0]:g})"
-            right.plot(line["runs"], share, "o", color=colour, label=label)
+            right.plot(line["runs"], share, "o", color=colour, label=f"{label}, found")
     titles = ("Whole methods", "Matrix Laplace by coordinates: found (dots), expected by its law (dashed)")
     for axis, title in zip((left, right), titles, strict=True):
         axis.set_xscale("log")

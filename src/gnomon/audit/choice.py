@@ -7,7 +7,7 @@ import numpy as np
 from gnomon.audit.attack import Attack, Runs
 from gnomon.privacy.guarantee import PureDP
 
-CANDIDATES = 64  # many, so that the weight of all others hardly depends on one of them
+CANDIDATES = 32  # enough that the weight of all others hardly depends on one of them
 
 
 def choice_attack(claim: PureDP) -> Attack:
