@@ -293,3 +293,27 @@ def test_a_quoted_line_break_may_lie_on_the_edge_of_a_block(
     monkeypatch.setattr("gnomon.table.files._BLOCK_BYTES", 64)
     path = written(tmp_path, "age,ward\n" + '1,"a\nb\nc\nd"\n' * 200)
     assert read(path)["ward"].to_pylist() == ["a\nb\nc\nd"] * 200
+
+
+def test_where_batches_end_does_not_follow_from_the_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long cell moves the ends of the blocks that a text file is read in; releases must not show that."""
+    monkeypatch.setattr("gnomon.table.files._BLOCK_BYTES", 640)
+    for first in ("1", "1." + 300 * "0"):
+        source = open_source(written(tmp_path, f"age,ward\n{first},north\n" + "2,NA\n" * 999), schema=SCHEMA)
+        assert [batch.num_rows for batch in source.batches(["age", "ward"], rows=96)] == [96] * 10 + [40]
+
+
+def test_batches_of_other_dictionaries_are_joined() -> None:
+    """Their codes of eight bits could not count the values of both."""
+    parts = [
+        pa.array([f"{letter}{i}" for i in range(100)])
+        .dictionary_encode()
+        .cast(pa.dictionary(pa.int8(), pa.string()))
+        for letter in "ab"
+    ]
+    table = pa.table({"a": pa.chunked_array(parts)})
+    batches = list(open_source(table).batches(["a"], rows=150))
+    assert [batch.num_rows for batch in batches] == [150, 50]
+    assert [cell for batch in batches for cell in batch["a"].to_pylist()] == table["a"].to_pylist()

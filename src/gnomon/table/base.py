@@ -47,8 +47,10 @@ class Source(ABC):
     def batches(
         self, columns: Sequence[str], rows: int = BATCH_ROWS, *, raw: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of some columns in order, in batches of at most `rows`.
+        """The rows of some columns in order, in batches of `rows` and a last one of those that are left.
 
+        Where a batch ends follows from the number of rows alone, because releases show it (the row groups of a file,
+        the draws of a batch): a text file is read in blocks of bytes, which end where its cells make them end.
         `raw` leaves the cells of a text format as text, so that `check` can count those that do not parse.
         """
         columns = list(columns)
@@ -59,10 +61,9 @@ class Source(ABC):
                 f"{self.label} has no column {lacking[0]!r}; its columns are {', '.join(self.names)}."
             )
         with reading(self.label):
-            for batch in self._read(columns, rows, raw):
-                chosen = batch.select(columns)
-                for start in range(0, chosen.num_rows, rows):
-                    yield chosen.slice(start, rows)
+            yield from _of_equal_length(
+                (batch.select(columns) for batch in self._read(columns, rows, raw)), rows
+            )
 
     def fingerprint(self) -> str:
         """A SHA-256 of the content, by which the ledger knows the table; it stays with the custodian."""
@@ -79,6 +80,36 @@ class Source(ABC):
 
 def _as_it_is(table: pa.Table) -> pa.Table:
     return table
+
+
+def _of_equal_length(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of `rows`; copied only where two batches meet."""
+    held: list[pa.RecordBatch] = []
+    lacking = rows
+    for batch in batches:
+        start = 0
+        while start < batch.num_rows:
+            part = batch.slice(start, lacking)
+            held.append(part)
+            start += part.num_rows
+            lacking -= part.num_rows
+            if lacking == 0:
+                yield _joined(held)
+                held, lacking = [], rows
+    if held:
+        yield _joined(held)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    columns = [pa.concat_arrays([_decoded(part) for part in parts]) for parts in zip(*batches, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    """Without a dictionary: those of two batches may hold more values together than their codes can count."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 @contextmanager
