@@ -219,6 +219,7 @@ def draw2(results: Results, folder: Path) -> None:
             if measured is not None:
                 axis.axhline(measured.mean, linewidth=1, color=colour, label=label)
         axis.get_legend().remove()
+        axis.set_ylim(0.0, 1.02)
     drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
     plot.save(drawn, folder)
 
