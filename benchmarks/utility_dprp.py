@@ -243,15 +243,15 @@ def counted(epsilon: int, outcomes: Array) -> str:
 NOTES = """## How far to trust this table
 
 - **The aim, above the printed row on five of seven tables at every epsilon and never below the majority class, is met by
-  AUPRC and not by accuracy**, where it is met at epsilon 2 alone. A printed accuracy above what any of five models reaches on the real rows, with no
-  privacy at all, is not a mark that a release can reach; the lists above count the others too.
+  AUPRC, and by accuracy at epsilon 2 alone.** A printed accuracy above what any of five models reaches on the real
+  rows, with no privacy at all, is not a mark that a release can reach; the lists above count the others too.
 - Rows marked "(below)" have an accuracy below the majority class by more than their interval. On 64 rows at epsilon 1
   (Caesarian) the noise of the difference of the two class counts is as large as the difference, so the larger class
   itself is mistaken in about one release of five, and no use of the features makes up for that.
 - **Constants were chosen on these tables and their splits in an earlier version** (radius, label weight, share of the
   rows, and how labels are told), which makes the figures optimistic for a new table. The latest changes (rows carried
-  onto the model's spread, labels told without chance, everything that was tried and left out: see
-  [row releases](../row-releases.md)) were decided on other tables and then measured here once.
+  onto the model's spread, labels told without chance; see [row releases](../row-releases.md)) were decided on other
+  tables and then measured here once.
 - **The schemas were written after a look at these public tables' ranges and medians**, with clinical limits and
   typical values in mind. A custodian who knows less about the columns should expect less, mostly on the small tables.
 - **AUPRC is not defined in the paper.** The average precision of each class weighted by its frequency is the reading
