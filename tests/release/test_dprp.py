@@ -159,6 +159,9 @@ def test_the_budget_goes_into_a_look_and_one_joint_release() -> None:
     assert math.hypot(where.loss.mu, event.loss.mu) <= mu * (1 + 1e-12)
     assert event.scale == pytest.approx(float(event.sensitivity.value) / event.loss.mu)
     assert method.certificate_.holds
+    noise = method.moments_.beside * math.sqrt(2) * method.map_.unit**2
+    told = [line for line in method.certificate_.public if line.startswith("the noise of the second moments")]
+    assert float(told[0].split()[6]) == pytest.approx(noise)
 
 
 def test_nothing_is_spent_on_a_look_where_every_column_says_where_it_lies() -> None:

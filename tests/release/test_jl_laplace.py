@@ -379,3 +379,10 @@ def test_bounds_to_estimate_need_a_budget_that_laplace_can_share() -> None:
     with pytest.raises(ParameterError, match="declare its low and high for unit='attribute'"):
         gn.JlLaplace(1.0, schema=schema, unit="attribute").fit(table)
     assert gn.JlLaplace(1.0, schema=schema).fit(table).certificate_.holds
+
+
+def test_the_certificate_tells_the_grid_that_its_scale_counts() -> None:
+    method = gn.JlLaplace(1.0, bounds=(-1, 1), n_components=2).fit(np.zeros((5, 4)))
+    told = [line for line in method.certificate_.public if line.startswith("the grid of the released rows")]
+    steps = float(told[0].split()[6])
+    assert math.sqrt(2) * method.events_[0].scale / steps == pytest.approx(method.noise_std_)

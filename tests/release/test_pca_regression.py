@@ -258,3 +258,9 @@ def test_a_plan_knows_what_is_left_for_the_moments(n: int, m: int) -> None:
     assert event.loss.mu == pytest.approx(after_relevance(n, m, first).mu)
     charged = moments(Norm.FROBENIUS, width=m + 2, ball=Beside.of(n, m, first).ball, adjacency=SOME.adjacency)
     assert event.sensitivity.value == charged.value
+
+
+def test_events_name_the_columns_whose_lengths_were_counted() -> None:
+    """The target lies beside the rows in the first histogram and in no later one, whose ball is that of the rows."""
+    found = [e.statistic for e in regression().fit(*sparse(N, M)).events_ if "lengths" in e.statistic]
+    assert found == [f"histogram of the lengths of the rows in {k} columns" for k in (M + 1, M, M)]

@@ -158,6 +158,10 @@ class Dprp(RowRelease):
         )
         account.events.append(event)
         noise = float_up(fraction(event.scale) * ratio)
+        account.public.append(
+            f"the noise of the second moments, {noise:.17g} on the diagonal and 1/sqrt(2) of it beside: the sensitivity of "
+            "rows and moments together counts a change of the moments by the ratio of the two noises"
+        )
         self.moments_ = NoisyMoments(
             noisy_moments(sums.matrix[0], noise) / self.map_.unit**2,
             noise / math.sqrt(2) / self.map_.unit**2,

@@ -222,7 +222,7 @@ class PcaGauss(ModelRelease):
         ):
             self._keep(self._projected(table, account))
             account.public.append(
-                f"a random projection to {self.n_components_} dimensions, drawn before any row was read"
+                f"a random projection to {self.n_components_} dimensions, drawn without a look at any row"
             )
             return
         place = look(table, account, steps, planned.fit)

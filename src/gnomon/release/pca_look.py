@@ -104,14 +104,14 @@ def look(table: Table, account: Account, losses: dict[str, Spendable], fit: Fit)
     if "radius" in losses:
         expected = place.radius
         radius = fitting_radius(
-            table, account, losses["radius"], _features(table.m), place, expected * SECOND_GRID, fit.holds
+            table, account, losses["radius"], features, place, expected * SECOND_GRID, fit.holds
         )
         place = Place(place.centre, place.weight, radius, place.spread)
     return place
 
 
-def _features(m: int) -> Callable[[Rows], Matrix]:
-    return lambda rows: rows.X
+def features(rows: Rows) -> Matrix:
+    return rows.X
 
 
 def _columns(
@@ -189,7 +189,7 @@ def fitting_radius(
     holds: float,
 ) -> float:
     """The smallest radius of the grid whose ball holds this part of the rows, from the noisy histogram of lengths."""
-    k = place.centre.shape[0]
+    k = table.m if cells is features else len(place.centre)
     fine = fine_grid(max(1.0, 2 * float(np.linalg.norm(place.weight * (1 + np.abs(place.centre))))))
 
     def counts(rows: Rows) -> npt.NDArray[np.int64]:

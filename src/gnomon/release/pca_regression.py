@@ -19,7 +19,7 @@ from gnomon.model.spectrum import Spectrum, Vector
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import moment_noise, vector_noise
 from gnomon.release.base import Account, Table
-from gnomon.release.pca_look import SECOND_GRID, Place, fitting_radius, noisy_sum, row_sensitivity
+from gnomon.release.pca_look import SECOND_GRID, Place, features, fitting_radius, noisy_sum, row_sensitivity
 from gnomon.release.pca_stages import MEAN, Model, StageOne, chart_of, into, outside_of, seen_by, stage_one
 from gnomon.statistics.grid import GRID, Matrix
 from gnomon.statistics.moments import Moments, ball
@@ -65,9 +65,7 @@ def with_target(table: Table, account: Account, place: Place, loss: Spendable, w
     if parts is not None:
         relevance, radius, loss = loss.split(*parts)
         place = weighed(table, account, place, relevance)
-        fitted = fitting_radius(
-            table, account, radius, lambda rows: rows.X, place, place.radius * SECOND_GRID, HOLDS
-        )
+        fitted = fitting_radius(table, account, radius, features, place, place.radius * SECOND_GRID, HOLDS)
         place = replace(place, radius=fitted)
     beside = Beside.of(n, m, loss)
     centre, reach = target_range(table, place, beside.widths)

@@ -137,6 +137,10 @@ class ProjectedRows(RowRelease):
         account.public.append(
             f"the projection R ({table.m} to {k}, {self.projection}), published with the rows"
         )
+        account.public.append(
+            f"the grid of the released rows, {grid:.17g} steps to a unit: the sensitivity and the scale of their noise "
+            "count its steps"
+        )
         self._grid, self._label_held, self._source_kind = grid, label, table.source.kind
         chart = PublicMap.identity(table.m, radius=1.0)
         self.map_ = replace(chart.project(R, radius=1.0), components_only=True)
