@@ -368,14 +368,25 @@ def test_batches_do_not_change_what_is_summed() -> None:
         ({"k1": 0}, "'k1' parameter of Dprp must be 'auto' or a positive integer"),
         ({"n_components": 0}, "must be 'auto' or a positive integer"),
         ({"n_components": 9}, "at most 8"),
-        ({"row_share": 0.0}, r"must be in \(0, 1\]"),
-        ({"row_share": 1.5}, r"must be in \(0, 1\]"),
-        ({"radius": 0.0}, "must be a positive number"),
+        ({"row_share": 1e-30}, "must be from 1e-09 to 1"),
+        ({"row_share": 1.5}, "must be from 1e-09 to 1"),
+        ({"radius": 0.0}, "must be a number from 1e-09"),
+        ({"radius": 1e300}, "must be a number from 1e-09"),
     ],
 )
 def test_bad_parameters_are_refused_in_a_sentence(parameters: dict, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         fitted(clusters()[0], **parameters)
+
+
+@pytest.mark.parametrize("radius", [1e-9, 1e9])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 1e-100), (1e6, 0.9)])
+def test_nothing_fails_after_the_charge_at_the_ends_of_parameters(
+    radius: float, epsilon: float, delta: float
+) -> None:
+    X, y = clusters()
+    method = gn.Dprp(epsilon, delta, bounds=(-1, 1), classes=[0, 1, 2], radius=radius, row_share=1e-9)
+    assert len(method.fit(X, y).sample()[0]) == len(X)
 
 
 def test_one_attribute_is_not_a_unit_that_it_can_protect() -> None:

@@ -35,6 +35,10 @@ LABEL = GRID * 5 // 4  # a label's coordinate beside features that are at most G
 CONSTANT = GRID // 2  # where there are no classes, a constant coordinate carries the mean
 JOINT = "one row for each record, and the second moments of all rows (a symmetric Gaussian matrix), together"
 LOOK, WIDE = 0.1, 0.75  # the share of the budget for where rows lie, and the ball of that first look
+SMALLEST, LARGEST = (
+    1e-9,
+    1e9,
+)  # of a share or a radius: beyond, noise or cells leave 64-bit numbers after the charge
 BALL = 0.35  # the default radius, relative to that of the box of all cells
 WEIGHTS = {
     "boolean": 0.5,
@@ -64,7 +68,7 @@ class Dprp(RowRelease):
     n_components : k2, the largest number of directions kept, or "auto": all that stand out of the noise (paper: 0.6 m).
     k1 : the dimension of the random projection, any positive number, or "auto". Sound: none, and below m an orthonormal
         one. Paper: chosen by 5% of the budget.
-    row_share : how much of the precision the rows take from the moments, in (0, 1]. At 1 rows are as exact as if they were
+    row_share : how much of the precision the rows take from the moments, at most 1. At 1 rows are as exact as if they were
         released alone, s = 2B/mu, and the moments are free; below, rows are noisier and the moments up to twice as exact.
     radius : rows are clipped to this length around the centre; by default 0.35 of the box's half diagonal.
     random_state : seeds the projection and the draws of the model, never the noise.
@@ -123,13 +127,14 @@ class Dprp(RowRelease):
             raise ParameterError(
                 f"The 'k1' parameter of Dprp must be 'auto' or a positive integer. Got {k1!r} instead."
             )
-        if not (isinstance(share, int | float) and 0 < share <= 1):
+        if not (isinstance(share, int | float) and SMALLEST <= share <= 1):
             raise ParameterError(
-                f"The 'row_share' parameter of Dprp must be in (0, 1]. Got {share!r} instead."
+                f"The 'row_share' parameter of Dprp must be from {SMALLEST:g} to 1. Got {share!r} instead."
             )
-        if radius is not None and not (isinstance(radius, int | float) and 0 < radius < math.inf):
+        if radius is not None and not (isinstance(radius, int | float) and SMALLEST <= radius <= LARGEST):
             raise ParameterError(
-                f"The 'radius' parameter of Dprp must be a positive number. Got {radius!r} instead."
+                f"The 'radius' parameter of Dprp must be a number from {SMALLEST:g} to {LARGEST:g} (cells are encoded "
+                f"into [-1, 1]). Got {radius!r} instead."
             )
 
     def _release(self, table: Table, account: Account) -> None:
