@@ -103,6 +103,17 @@ def test_a_hostile_map_is_refused_in_a_sentence(tmp_path, harm) -> None:
         PublicMap.of_arrays(load_map(path))
 
 
+@pytest.mark.parametrize(
+    ("part", "number"),
+    [("radius", 5e-324), ("centre", 1e308), ("weight", 1e308), ("weight", 5e-324), ("offset", 1e308)],
+)
+def test_a_map_of_numbers_beyond_reach_is_refused_in_a_sentence(part, number) -> None:
+    """Their squares and quotients are infinite, and no grid holds them."""
+    arrays = PublicMap.identity(3, radius=1.0).arrays()
+    with pytest.raises(DataError, match="does not fit together"):
+        PublicMap.of_arrays({**arrays, part: np.full_like(arrays[part], number)})
+
+
 def test_a_header_that_is_no_text_is_refused_in_a_sentence(tmp_path) -> None:
     (tmp_path / "t.csv").write_bytes(b"a\xf8e,b\n1,2\n3,4\n")
     with pytest.raises(DataError, match="content is damaged"):

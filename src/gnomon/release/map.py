@@ -22,6 +22,7 @@ Vector = npt.NDArray[np.float64]
 FINE_PROJECTION = 2.0**22
 CACHE = 2**18  # cells of a block of rows that stays in a processor's cache
 LARGEST_FILE = 2**31  # bytes of arrays that a map may hold
+LARGEST_NUMBER = 1e100  # in a map, whose squares and quotients must be numbers too
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,10 @@ class PublicMap:
         shapes = [a.shape for a in flat.values()] + [W.shape]
         mean_shape = (m,) if flat["mean"].size else (0,)
         fits = shapes[:4] == [(m,), (m,), (p,), mean_shape] and (W.shape == (m, p) or (not W.size and m == p))
-        finite = all(np.isfinite(a).all() for a in [*flat.values(), W, np.array([radius, length])])
-        if not (fits and finite and m and p and radius > 0 and reach > 0 and (flat["weight"] != 0).all()):
+        held_all = [*flat.values(), W, np.array([radius, length])]
+        usable = all((np.abs(a) <= LARGEST_NUMBER).all() for a in held_all)  # not so for a NaN
+        divisors = np.abs(np.r_[radius, reach, flat["weight"].ravel()]) >= 1 / LARGEST_NUMBER
+        if not (fits and usable and m and p and radius > 0 and reach > 0 and divisors.all()):
             raise DataError(
                 "The map of this release does not fit together; ask its publisher for a whole copy."
             )
