@@ -262,3 +262,11 @@ def _matrix(S: object = None, loss: object = None, **kinds: object) -> object:
 def test_what_would_not_be_private_is_refused(call, sentence: str) -> None:
     with pytest.raises(ParameterError, match=sentence):
         call()
+
+
+def test_a_mechanism_that_leaves_64_bits_is_no_choice_while_another_stays_within() -> None:
+    """At 784 columns and the smallest epsilon, Laplace noise on every entry is too wide, matrix Laplace is not."""
+    loss, T = PureDP(0.5e-4), 5 * 2**30
+    with pytest.raises(ParameterError, match="64-bit integers"):
+        moment_noise(784, loss, ball=T, mechanism="upper-laplace")
+    assert moment_noise(784, loss, ball=T).mechanism == "matrix-laplace"

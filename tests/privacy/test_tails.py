@@ -56,3 +56,9 @@ def test_the_quantile_is_safe_and_close(k: int, delta: float) -> None:
 def test_bad_questions_get_one_sentence(call) -> None:
     with pytest.raises(ParameterError, match="needs k of at least 1"):
         call()
+
+
+@pytest.mark.parametrize("delta", [0.4, 0.45, 0.5, 0.999999999])
+@pytest.mark.parametrize("k", [1, 3, 40])
+def test_a_large_delta_has_a_quantile_too(k: int, delta: float) -> None:
+    assert projected_l1_tail(k, projected_l1_quantile(k, delta)) <= delta

@@ -351,6 +351,7 @@ def test_parquet_in_and_a_folder_out(tmp_path: Path) -> None:
         ({"unit": "person"}, "must be 'row' or 'attribute'"),
         ({"projection": "fourier"}, "must be 'gaussian', 'orthonormal' or 'sign'"),
         ({"radius": -1.0}, "must be a positive number"),
+        ({"label_weight": 1e15}, "must be a positive number of at most 1e"),
         ({"radius": 1.0, "unit": "attribute"}, "would spread the change of one attribute"),
         ({"calibration": "paper", "projection": "sign"}, "must be 'gaussian' with calibration='paper'"),
     ],

@@ -396,6 +396,7 @@ def test_sir_is_one_at_the_full_dimension() -> None:
     [
         ({"pca": "magic"}, "'pca' parameter of PcaGauss must be one of"),
         ({"pca": "laplace", "pca_share": 1.0}, "'pca_share' parameter"),
+        ({"pca": "laplace", "pca_share": 1e-12}, "'pca_share' parameter"),
         ({"pca": "analyze-gauss", "delta": 0.0}, "needs delta above 0"),
         ({"calibration": "paper"}, "set delta=0"),
         ({"calibration": "paper", "delta": 0.0, "pca": "split"}, "prints no noise"),

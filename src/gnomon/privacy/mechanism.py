@@ -122,10 +122,14 @@ def _scale(distance: Fraction, loss: Spendable) -> float:
     return _fitting(scale)
 
 
+class _TooWideError(ParameterError):
+    """A noise that would leave 64-bit integers."""
+
+
 def _fitting(spread: float) -> float:
     """The spread of a noise, refused where it would leave 64-bit integers."""
     if spread > _LARGEST_SCALE:
-        raise ParameterError(
+        raise _TooWideError(
             "The loss is too small: its noise would not fit into 64-bit integers; "
             "spend more or use a coarser grid."
         )
@@ -253,7 +257,7 @@ def moment_noise(
     q: int, loss: Spendable, *, ball: Number = 1, blocks: int = 1, mechanism: MomentMechanism = "auto"
 ) -> MomentNoise:
     """The mechanism with the smallest expected error for a q x q moment matrix of rows in the ball, or the
-    named one.
+    named one; one whose noise would leave 64-bit integers is no choice while another stays within.
     """
     choices = _CHOICES.get(type(loss))
     if choices is None:
@@ -264,9 +268,14 @@ def moment_noise(
             f"for a {type(loss).__name__} loss. Got {mechanism!r} instead."
         )
     named = choices if mechanism == "auto" else (mechanism,)
-    return min(
-        (_moment_noise_by(name, q, ball, blocks, loss) for name in named), key=lambda noise: noise.error
-    )
+    found: list[MomentNoise] = []
+    for name in named:
+        try:
+            found.append(_moment_noise_by(name, q, ball, blocks, loss))
+        except _TooWideError:
+            if name == named[-1] and not found:
+                raise
+    return min(found, key=lambda noise: noise.error)
 
 
 def release_moments(

@@ -73,6 +73,8 @@ def projected_l1_quantile(k: int, delta: float) -> float:
             f"The quantile needs k of at least 1 and delta in (0, 1). Got {k} and {delta} instead."
         )
     low = math.sqrt(2 * k / math.pi)
+    if projected_l1_tail(k, low) <= delta:  # a delta of nearly a half or more: the mean will do
+        return low
     high = low + 1.0
     while projected_l1_tail(k, high) > delta:
         low, high = high, 1.5 * high

@@ -20,7 +20,7 @@ from gnomon.privacy.rounding import fraction
 from gnomon.privacy.sensitivity import Norm, Sensitivity
 from gnomon.release.base import Account, Table, Task
 from gnomon.release.jl_laplace import row_plan
-from gnomon.release.projected import ProjectedRows, best_dimension, widest_attribute
+from gnomon.release.projected import LARGEST, ProjectedRows, best_dimension, widest_attribute
 from gnomon.release.rows import attributes_of, even_spread
 from gnomon.statistics.grid import Matrix
 from gnomon.table.encode import Encoder, Rows
@@ -107,11 +107,11 @@ class DpPro(ProjectedRows):
     def _check(self, table: Table) -> None:
         super()._check(table)
         asked = self.typical_distance
-        number = isinstance(asked, int | float) and not isinstance(asked, bool) and 0 < asked < math.inf
+        number = isinstance(asked, int | float) and not isinstance(asked, bool) and 0 < asked <= LARGEST
         if not (asked is None or asked == "estimate" or number):
             raise ParameterError(
-                "The 'typical_distance' parameter of DpPro must be a positive number, 'estimate' or None. "
-                f"Got {asked!r} instead."
+                f"The 'typical_distance' parameter of DpPro must be a positive number of at most {LARGEST:g}, 'estimate' "
+                f"or None. Got {asked!r} instead."
             )
         if asked is not None and self.n_components != "auto":
             raise ParameterError(

@@ -179,9 +179,9 @@ class PcaGauss(ModelRelease):
                 f"The column {table.schema.estimated[0].name!r} has estimate = true, which pca={self.pca!r} cannot pay; "
                 "declare its bounds, or use pca='auto'."
             )
-        if not 0 < self.pca_share < 1:
+        if not 0.01 <= self.pca_share <= 0.99:
             raise ParameterError(
-                f"The 'pca_share' parameter of PcaGauss must be between 0 and 1. Got {self.pca_share!r} instead."
+                f"The 'pca_share' parameter of PcaGauss must be from 0.01 to 0.99. Got {self.pca_share!r} instead."
             )
         if self.pca == "analyze-gauss" and self.delta == 0 and table.task != "clustering":
             raise ParameterError("The PCA by Gaussian noise (pca='analyze-gauss') needs delta above 0.")

@@ -36,6 +36,7 @@ PROJECTIONS = ("gaussian", "orthonormal", "sign")
 ROUNDING = (
     2.0**14
 )  # grid steps per coordinate that a sensitivity spans: rounding adds under 1e-4 of the noise
+LARGEST = 1e6  # of a parameter that scales rows or labels: beyond, noise would leave 64-bit integers after the charge
 FLOAT_ERROR = 2.0**-20  # of a grid step: what one multiplication and one rounding of integers can be off by
 
 
@@ -97,9 +98,10 @@ class ProjectedRows(RowRelease):
                 f"Got {self.projection!r} instead."
             )
         for name, value in (("radius", self.radius), ("label_weight", self.label_weight)):
-            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+            if value is not None and not (isinstance(value, int | float) and 0 < value <= LARGEST):
                 raise ParameterError(
-                    f"The '{name}' parameter of {who} must be a positive number. Got {value!r} instead."
+                    f"The '{name}' parameter of {who} must be a positive number of at most {LARGEST:g}. "
+                    f"Got {value!r} instead."
                 )
         if self.unit == "attribute" and self.radius is not None:
             raise ParameterError(
