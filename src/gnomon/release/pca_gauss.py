@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from gnomon.table.encode import Encoder
 
 FIRST = 0.5  # stage one's share of what the look leaves, when there is a stage two
-FIRST_OF_ALL = 0.25  # the same where stage two can bear all columns, so that no subspace has to be found
+FIRST_OF_ALL = 0.25  # the same where stage two can bear all columns, should it have to
 FEWEST = 12  # stage two runs if it can bear this many dimensions (or all columns)
-ALL = Fit(1.0, 0.9)  # where stage two bears all columns, each counts alike
+ALL = Fit(1.0, 0.9)  # where stage two can bear all columns, each counts alike
 # With fewer directions above the noise than this, stage one shows too little.
 DROWNED: dict[type, float] = {PureDP: 8, GaussianDP: 2, ZCDP: 2}
 FITS = {
@@ -228,8 +228,7 @@ class PcaGauss(ModelRelease):
         place = look(table, account, steps, planned.fit)
         if table.task == "classification":
             most = table.m if planned.most is None else planned.most
-            kept = wanted or (table.m if planned.most == table.m else None)
-            model = classified(table, account, place, first, second, most, kept)
+            model = classified(table, account, place, first, second, most, wanted)
         elif table.task == "regression":
             model = with_target(table, account, place, first, wanted)
         else:

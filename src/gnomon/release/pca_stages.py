@@ -120,7 +120,7 @@ def classified(
     chart = chart_of(place, mean, found.vectors @ R)
     mixture = Mixture(sizes / n, means.values @ R, np.repeat((R.T @ within @ R)[None], L, axis=0))
     if second is not None:
-        lens = Lens.of(mixture.means, mixture.covariances[0], whole=most == wanted == m)
+        lens = Lens.of(mixture.means, mixture.covariances[0], whole=most == m)
         if lens.whole:
             lengths, second = second.split(LENGTHS, 1 - LENGTHS)
             lens = fitted(table, account, lengths, chart, lens, sizes)
