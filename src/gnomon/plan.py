@@ -1,7 +1,7 @@
 """What a budget buys, before it is spent: noise, expected error and advice per method; no data are read.
 
 A method describes itself in a classmethod `plan(encoder, n, guarantee) -> MethodPlan` and refuses there what it
-cannot keep; RON-Gauss and PCA-Gauss are described here.
+cannot keep; what RON-Gauss and PCA-Gauss would do is described here.
 """
 
 from __future__ import annotations
@@ -121,8 +121,6 @@ def _plan_of(name: str, method: Any, encoder: Encoder, rows: int, guarantee: Gua
         raise ParameterError(f"The method {name} protects one {method.unit}, not one {guarantee.unit.value}.")
     if name == "ron-gauss":
         return moment_plan(name, encoder, rows, guarantee)
-    if name == "pca-gauss" and not hasattr(method, "plan"):
-        return subspace_plan(name, encoder, rows, guarantee)
     if not hasattr(method, "plan"):
         raise ParameterError(f"The method {name} does not say what it would do with a budget.")
     own: MethodPlan = method.plan(encoder, rows, guarantee)
