@@ -50,7 +50,9 @@ def test_inputs_that_are_nearly_right_meet_an_answer_or_a_sentence(
     script: tuple[ModuleType, Any], target: str
 ) -> None:
     _, targets = script
-    tried, wrong = importlib.import_module("fuzz_hypothesis").fuzz(target, targets, COUNTS[target] // 2, fixed=True)
+    tried, wrong = importlib.import_module("fuzz_hypothesis").fuzz(
+        target, targets, COUNTS[target] // 2, fixed=True
+    )
     assert wrong is None
     assert tried >= COUNTS[target] // 4
 

@@ -30,7 +30,10 @@ def test_no_row_is_longer_than_the_charge_says(
     monkeypatch.setattr(module, "release_moments", watched)
     parameters: dict[str, Any] = {"bounds": (-1.0, 1.0), "task": task}
     if task == "classification":
-        parameters |= {"classes": [-1.0, 1.0], "n_components": 4}  # a dimension asked for: no road around stage one
+        parameters |= {
+            "classes": [-1.0, 1.0],
+            "n_components": 4,
+        }  # a dimension asked for: no road around stage one
     elif task == "regression":
         parameters["target_bounds"] = (-1.0, 1.0)
     with warnings.catch_warnings():
