@@ -57,15 +57,15 @@ def _mechanisms() -> Iterator[Case]:
     yield case("sum 1", lambda: sum_attack(ApproxDP(1.0, 1e-6), 2), 1_000_000)
     yield case("sum 4", lambda: sum_attack(LOOSE, 4), 1_000_000)
     yield case("sum discrete", lambda: sum_attack(LOOSE, 3, discrete=True), 40_000)
-    yield case("choice", lambda: choice_attack(PureDP(2.0)), 8_000)
+    yield case("choice", lambda: choice_attack(PureDP(2.0)), 20_000)
     yield case("goe 1", lambda: moment_attack(40, ApproxDP(1.0, 1e-5), mechanism="goe"), 100_000)
     yield case("goe 4", lambda: moment_attack(40, LOOSE, mechanism="goe"), 100_000)
     yield case("goe label", lambda: moment_attack(3, LOOSE, mechanism="goe", moved_label=True), 4_000)
     yield case("discrete goe", lambda: moment_attack(2, LOOSE, mechanism="discrete-gaussian"), 4_000)
     yield case("upper 1", lambda: moment_attack(1, PureDP(2.0), **laplace), 10_000)
     yield case("upper 2", lambda: moment_attack(2, PureDP(2.0), **laplace), 20_000)
-    yield case("upper 2 label", lambda: moment_attack(2, PureDP(4.0), **laplace, moved_label=True), 20_000)
-    for q, epsilon, runs in ((1, 2.0, 6_000), (2, 4.0, 10_000), (3, 4.0, 10_000), (5, 6.0, 5_000)):
+    yield case("upper 2 label", lambda: moment_attack(2, PureDP(4.0), **laplace, moved_label=True), 60_000)
+    for q, epsilon, runs in ((1, 2.0, 6_000), (2, 4.0, 40_000), (3, 4.0, 130_000), (5, 6.0, 5_000)):
         yield case(f"matrix {q}", lambda q=q, e=epsilon: moment_attack(q, PureDP(e), **matrix), runs)
     for q, epsilon, runs in ((2, 4.0, 8_000), (3, 4.0, 14_000), (5, 8.0, 30_000)):
         blocks = {**matrix, "moved_label": True, "product": True}
@@ -81,18 +81,18 @@ def _of_method(method: str, place: int, epsilon: float, delta: float = 0.0, **op
 def _methods() -> Iterator[Case]:
     for name, epsilon, delta, runs in (
         ("ron-gauss", 4.0, 0.0, 4_000),
-        ("modips", 4.0, 0.0, 3_000),
+        ("modips", 4.0, 0.0, 10_000),
         ("lda-identity", 4.0, 0.0, 3_000),
-        ("pca-identity", 4.0, 0.0, 3_000),
-        ("dprp", 4.0, 1e-5, 3_000),
+        ("pca-identity", 4.0, 0.0, 16_000),
+        ("dprp", 4.0, 1e-5, 6_000),
         ("ron-gauss", 8.0, 1e-5, 2_000),
         ("modips", 8.0, 1e-5, 2_000),
         ("pca-gauss", 8.0, 1e-5, 2_000),
         ("pca-gauss", 8.0, 0.0, 8_000),
         ("blocki", 4.0, 1e-5, 3_000),
         ("exponential", 2.0, 0.0, 6_000),
-        ("pca-identity", 4.0, 1e-5, 1_500),
-        ("lda-identity", 4.0, 1e-5, 1_500),
+        ("pca-identity", 4.0, 1e-5, 12_000),
+        ("lda-identity", 4.0, 1e-5, 12_000),
     ):
         yield Case(
             f"{name} {epsilon:g} {delta:g}",

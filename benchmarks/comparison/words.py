@@ -48,8 +48,8 @@ hundredths mean nothing.
 - **It is not first everywhere.** MODIPS, a Gaussian of all columns, is level or ahead on KDD 1999 (accuracy 0.987
   against 0.980) and Adult (AUROC 0.884 against 0.881), in less time. There, and on Buzz, the recommended release is
   dominated, by about what another run may change. On Dermatology (0.84 against 0.55, one run: the means of eight and of
-  fifty splits are 0.68, by logistic regression and by a forest), HCC survival and Coimbra, DPRP is ahead of what `auto` takes, which is a model
-  release always.
+  fifty splits are 0.68, by logistic regression and by a forest), HCC survival and Coimbra, DPRP is ahead of what
+  `auto` takes, which is a model release always.
 - **A narrow table of categories: marginal tools keep the distributions, not the classifier.** On Adult (15
   columns, 10 of them of few values), OpenDP's MST has a little over half of gnomon's error in one-way marginals (0.064
   against 0.110 of RON-Gauss and 0.136 of PCA-Gauss) and less in pairs (0.111 against 0.136), though its
