@@ -46,11 +46,12 @@ def test_a_repetition_ends_as_the_first_run_did_from_other_exact_values() -> Non
 
 
 def test_later_steps_follow_the_outcome_of_earlier_ones() -> None:
-    """The second step's map comes from the first step's noise, so its exact value differs from run to run."""
+    """The second step's map comes from the first step's noise, so its exact value differs between runs (clipped rows
+    may coincide in some)."""
     with watched() as watch:
         several = trials("modips")
-        seconds = [several.run(watch, True)[1][1].exact for _ in range(3)]
-    assert (seconds[0] != seconds[1]).any()
+        seconds = [several.run(watch, True)[1][1].exact for _ in range(60)]
+    assert any((second != seconds[0]).any() for second in seconds)
 
 
 def test_all_doors_are_as_before() -> None:
