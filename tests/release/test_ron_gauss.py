@@ -200,7 +200,8 @@ def test_small_classes_warn_and_use_the_pooled_model() -> None:
     X, y = clusters(2000, 4, 2)
     y[:3] = 2
     with pytest.warns(GnomonWarning, match="too small for the noise"):
-        fitted(X, y, epsilon=0.5)
+        for _ in range(8):  # the noise lifts the count above the warning in about one release of forty
+            fitted(X, y, epsilon=0.5)
 
 
 def test_the_label_set_is_declared_or_said_to_be_public() -> None:
