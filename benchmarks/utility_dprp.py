@@ -32,23 +32,15 @@ from threadpoolctl import threadpool_limits
 
 import gnomon as gn
 from gnomon import reproduce
+from gnomon.reproduce.dprp_printed import DPRP as PRINTED
+from gnomon.reproduce.dprp_printed import EPSILONS
 from gnomon.table.encode import Encoder, Rows
 
-EPSILONS = (8, 6, 4, 2, 1)
 DELTA = 1e-4
 REAL = 20  # splits on whose real rows models are trained
 Array = npt.NDArray[Any]
 Scores = list[float]
 SCHEMAS = Path(reproduce.__file__).parent / "schemas"
-PRINTED = {  # accuracy and AUPRC at epsilon 8, 6, 4, 2, 1
-    "breast_cancer_coimbra": [(0.56, 0.63), (0.54, 0.62), (0.52, 0.59), (0.51, 0.59), (0.51, 0.56)],
-    "breast_cancer_wisconsin_diagnostic": [(0.71, 0.74), (0.69, 0.68), (0.68, 0.65), (0.63, 0.61), (0.58, 0.62)],
-    "indian_liver_patient": [(0.79, 0.70), (0.79, 0.66), (0.77, 0.66), (0.75, 0.65), (0.72, 0.66)],
-    "dermatology": [(0.35, 0.31), (0.35, 0.31), (0.32, 0.30), (0.27, 0.29), (0.28, 0.29)],
-    "cervical_cancer_risk": [(0.97, 0.93), (0.97, 0.93), (0.96, 0.92), (0.95, 0.91), (0.95, 0.91)],
-    "caesarian": [(0.56, 0.71), (0.56, 0.69), (0.55, 0.66), (0.55, 0.64), (0.54, 0.59)],
-    "hcc_survival": [(0.76, 0.67), (0.76, 0.65), (0.72, 0.62), (0.66, 0.60), (0.64, 0.58)],
-}  # fmt: skip
 
 
 def on_real_rows(seed: int) -> dict[str, Any]:
