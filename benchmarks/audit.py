@@ -14,7 +14,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from audit_figures import bounds_figure, power_figure, printed_figure
 
-from gnomon.audit import Attack, attacks_on, audit
+from gnomon.audit import Attack, attacks_on
+from gnomon.audit.attack import judged
 from gnomon.audit.bound import share_at_least, share_at_most
 from gnomon.audit.choice import choice_attack
 from gnomon.audit.likelihood import nuclear
@@ -65,9 +66,14 @@ def _mechanisms() -> Iterator[Case]:
     yield case("upper 1", lambda: moment_attack(1, PureDP(2.0), **laplace), 10_000)
     yield case("upper 2", lambda: moment_attack(2, PureDP(2.0), **laplace), 20_000)
     yield case("upper 2 label", lambda: moment_attack(2, PureDP(4.0), **laplace, moved_label=True), 60_000)
-    for q, epsilon, runs in ((1, 2.0, 6_000), (2, 4.0, 40_000), (3, 4.0, 130_000), (5, 6.0, 5_000)):
+    for q, epsilon, runs in (
+        (1, 2.0, 1_000_000),
+        (2, 4.0, 1_000_000),
+        (3, 4.0, 1_000_000),
+        (5, 6.0, 4_000_000),
+    ):
         yield case(f"matrix {q}", lambda q=q, e=epsilon: moment_attack(q, PureDP(e), **matrix), runs)
-    for q, epsilon, runs in ((2, 4.0, 8_000), (3, 4.0, 14_000), (5, 8.0, 30_000)):
+    for q, epsilon, runs in ((2, 4.0, 1_000_000), (3, 4.0, 1_000_000), (5, 8.0, 1_000_000)):
         blocks = {**matrix, "moved_label": True, "product": True}
         yield case(
             f"matrix {q} blocks", lambda q=q, e=epsilon, b=blocks: moment_attack(q, PureDP(e), **b), runs
@@ -175,7 +181,7 @@ def scores(out: Path, case: Case, attack: Attack, neighbour: bool, runs: int, en
     folder.mkdir(exist_ok=True)
     path = folder / f"{case.key.replace(' ', '-')}-{int(neighbour)}.npy"
     held = [np.load(path)] if path.exists() else []
-    piece = runs if attack.slow == 1 and "matrix" not in case.key else PIECE
+    piece = runs if attack.slow == 1 else PIECE
     while (missing := runs - sum(map(len, held))) > 0 and time.monotonic() < end:
         held.append(attack.release(neighbour, min(piece, missing)))
         np.save(path, np.concatenate(held))
@@ -186,9 +192,8 @@ def scores(out: Path, case: Case, attack: Attack, neighbour: bool, runs: int, en
 
 def found(case: Case, attack: Attack, held: list[Any]) -> dict[str, Any]:
     """What one attack finds with all of its runs and with the first of them."""
-    again = replace(attack, release=lambda neighbour, n: held[neighbour][:n])
     counts = sorted({max(20, min(map(len, held)) // part) for part in PARTS})
-    findings = [audit(again, n) for n in counts]
+    findings = [judged(attack, held[0][:n], held[1][:n]) for n in counts]
     claim, last = attack.claim, findings[-1]
     print(f"{case.key}: {last.share:.0%} seen of {claim.epsilon:g} {'BROKEN' * last.broken}", flush=True)
     return {

@@ -18,6 +18,7 @@ from gnomon.audit.bound import (
     share_at_most,
 )
 from gnomon.audit.learn import learned
+from gnomon.audit.vectors import count_attack
 from gnomon.privacy.guarantee import PureDP
 
 
@@ -82,8 +83,33 @@ def test_a_choice_may_repeat_and_noise_may_not() -> None:
         return np.zeros(runs)
 
     attack = Attack("a", "b", PureDP(1.0), same)
-    assert audit(attack, 20).broken
-    assert not audit(replace(attack, discrete=True), 20).broken
+    assert audit(attack, 40).broken
+    assert not audit(replace(attack, discrete=True), 40).broken
+
+
+def test_two_calls_may_not_be_alike() -> None:
+    """Noise that is seeded in every call differs between the runs of one call."""
+
+    def seeded(neighbour: bool, runs: int) -> np.ndarray:
+        return np.random.default_rng(0).laplace(size=runs)
+
+    finding = audit(Attack("a", "b", PureDP(1.0), seeded), 40)
+    assert finding.repeats
+    assert not finding.silent
+
+
+@pytest.mark.parametrize(("epsilon", "runs", "proof"), [(20.0, 1000, False), (4.0, 1000, True)])
+def test_sameness_proves_nothing_where_honest_noise_seldom_shows(epsilon, runs, proof) -> None:
+    """At epsilon 20 a score leaves its end once in e^10 runs; at epsilon 4 once in e^2."""
+    attack = Attack("a", "b", PureDP(epsilon), lambda neighbour, n: np.full(n, 1.0 if neighbour else -1.0))
+    finding = audit(attack, runs)
+    assert (finding.repeats, finding.silent) == (proof, not proof)
+    assert finding.broken == proof
+
+
+def test_honest_noise_at_a_large_epsilon_is_not_called_seeded() -> None:
+    for epsilon in (12.0, 20.0, 30.0):
+        assert not audit(count_attack(PureDP(epsilon)), 200, certain=1 - 1e-7).broken
 
 
 def test_what_independent_parts_prove_adds_up() -> None:

@@ -14,7 +14,7 @@ from gnomon.privacy.guarantee import PureDP
 def found(monkeypatch):
     """Replaces the attacks and their runs; returns what the command asked for and what it shall be told."""
     asked: dict[str, object] = {}
-    told = {"certain": 0.8, "repeats": False}
+    told = {"certain": 0.8, "repeats": False, "silent": False}
 
     def attacks_on(method, **options):
         asked.update(method=method, **options)
@@ -23,7 +23,7 @@ def found(monkeypatch):
 
     def audit(attack, runs):
         asked["runs"] = runs
-        return Finding(attack, runs, 0.9, told["certain"], told["repeats"])
+        return Finding(attack, runs, 0.9, told["certain"], told["repeats"], told["silent"])
 
     monkeypatch.setattr(library, "attacks_on", attacks_on)
     monkeypatch.setattr(library, "audit", audit)
@@ -72,6 +72,21 @@ def test_repeating_noise_exits_with_one(found, capsys) -> None:
     found[1]["repeats"] = True
     assert main(ARGUMENTS) == 1
     assert "same numbers in every run" in capsys.readouterr().out
+
+
+def test_noise_that_is_honestly_too_small_to_show_is_explained_in_a_sentence(found, capsys) -> None:
+    found[1]["silent"] = True
+    assert main(ARGUMENTS) == 0
+    assert "In 1 of 1 attacks every run gave the same numbers: at so large an epsilon" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_an_epsilon_without_end_is_no_broken_claim(capsys) -> None:
+    assert main(["audit", "--method", "ron-gauss", "--epsilon", "1e300", "--runs", "200"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "of 6 attacks every run gave the same numbers" in printed
+    assert "NOT" not in printed
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,12 @@ def test_noise_halved(attack, runs) -> None:
 
 
 def test_one_class_unnoised(monkeypatch) -> None:
-    right, calls = mechanism._moment_draw, iter(range(10**9))
-    monkeypatch.setattr(mechanism, "_moment_draw", lambda plan: right(plan) * (next(calls) % 2))
+    right = mechanism._moment_draw
+
+    def half(plan, blocks):
+        return right(plan, blocks) * (np.arange(blocks) % 2)[:, None, None]
+
+    monkeypatch.setattr(mechanism, "_moment_draw", half)
     finding = audit(moment_attack(2, ApproxDP(0.5, 1e-5), mechanism="goe", moved_label=True, learn=True), 80)
     assert finding.broken
     assert not finding.repeats
@@ -94,9 +98,9 @@ def test_bounds_from_the_data() -> None:
 def test_seeded_noise(monkeypatch) -> None:
     right = mechanism._moment_draw
 
-    def seeded(plan):
+    def seeded(plan, blocks):
         with fixed_noise(7):
-            return right(plan)
+            return right(plan, blocks)
 
     monkeypatch.setattr(mechanism, "_moment_draw", seeded)
     finding = audit(moment_attack(2, LOOSE, mechanism="goe"), 20)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from gnomon.privacy.guarantee import Guarantee
 CONFIDENCE = 0.95  # of the bound that is reported
 CERTAIN = 0.999  # of the bound that must exceed a claim before it is called broken
 FEWEST = 20
+OFTEN = 14  # scores that should differ from the others before their sameness is no accident
+BELOW_GRID = 1e6  # the epsilon of Gaussian noise that may be smaller than the grid it is rounded to
 
 Runs = npt.NDArray[np.float64]
 Progress = Callable[[str, int, int | None], None]
@@ -49,13 +52,18 @@ class Attack:
 
 @dataclass(frozen=True)
 class Finding:
-    """What an attack proved: epsilon is at least `epsilon` with 95% confidence, at least `certain` with 99.9%."""
+    """What an attack proved: epsilon is at least `epsilon` with 95% confidence, at least `certain` with 99.9%.
+
+    `repeats`: the numbers of every run, or of two calls, were the same, which noise for this claim would hardly do.
+    `silent`: they were the same, and noise for so large a claim may well do that.
+    """
 
     attack: Attack
     runs: int
     epsilon: float
     certain: float
     repeats: bool
+    silent: bool = False
 
     @property
     def broken(self) -> bool:
@@ -69,15 +77,38 @@ class Finding:
 
 
 def audit(attack: Attack, runs: int, *, confidence: float = CONFIDENCE, certain: float = CERTAIN) -> Finding:
-    """Run an attack `runs` times on each of its two tables."""
+    """Run an attack `runs` times on each of its two tables, on the first one in two calls that must not be alike."""
     if runs < FEWEST:
         raise ParameterError(f"The 'runs' parameter of audit must be at least {FEWEST}. Got {runs} instead.")
-    released = [attack.release(neighbour, runs) for neighbour in (False, True)]
-    repeats = not attack.discrete and any(_repeats(one) for one in released)
-    told = bool(attack.parts) or released[0].ndim == 1
-    first, second = released if told else attack.score(released[0], released[1])
-    usual, surely = _epsilons(attack, first, second, (confidence, certain))
-    return Finding(attack, len(first), usual, surely, repeats)
+    half, rest = attack.release(False, runs // 2), attack.release(False, runs - runs // 2)
+    first, second = np.concatenate([half, rest]), attack.release(True, runs)
+    finding = judged(attack, first, second, confidence=confidence, certain=certain)
+    alike = not attack.discrete and np.array_equal(half, rest[: len(half)])
+    return _repeating(finding, first.size) if alike else finding
+
+
+def judged(
+    attack: Attack, first: Runs, second: Runs, *, confidence: float = CONFIDENCE, certain: float = CERTAIN
+) -> Finding:
+    """What runs of an attack that have been made prove."""
+    told = bool(attack.parts) or first.ndim == 1
+    scores = (first, second) if told else attack.score(first, second)
+    usual, surely = _epsilons(attack, *scores, (confidence, certain))
+    finding = Finding(attack, len(scores[0]), usual, surely, repeats=False)
+    same = not attack.discrete and any((runs == runs[:1]).all() for runs in (first, second))
+    return _repeating(finding, first.size) if same else finding
+
+
+def _repeating(finding: Finding, numbers: int) -> Finding:
+    """No noise, or seeded noise; unless the claim is so large that honest noise seldom shows.
+
+    Laplace noise that costs epsilon leaves a score at its end but for a share of about e^(-epsilon/2), and so many
+    scores at one end have a chance below e^-14 where repetition is held against a mechanism. Gaussian scores repeat only
+    where the noise is smaller than the grid.
+    """
+    claim = finding.attack.claim.epsilon
+    shows = numbers * math.exp(-claim / 2) >= OFTEN if finding.attack.family is None else claim < BELOW_GRID
+    return replace(finding, repeats=shows, silent=not shows)
 
 
 def _epsilons(attack: Attack, first: Scores, second: Scores, confidences: tuple[float, ...]) -> list[float]:
@@ -95,8 +126,3 @@ def _epsilons(attack: Attack, first: Scores, second: Scores, confidences: tuple[
         return total
     found = lower_bounds(first, second, epsilon_of_shares(delta / attack.copies), confidences)
     return [attack.copies * epsilon for epsilon in found]
-
-
-def _repeats(runs: Runs) -> bool:
-    """Whether every run gave the very same numbers: then there is no noise, or it was seeded."""
-    return bool((runs == runs[:1]).all())

@@ -175,9 +175,9 @@ def _no_wasted_noise(watch: Watch) -> Iterator[None]:
     def vector_draw(kind: str, scale: float, shape: tuple[int, ...]) -> Any:
         return np.zeros(shape, dtype=np.int64) if watch.repeating else vector(kind, scale, shape)
 
-    def moment_draw(plan: mechanism.MomentNoise) -> Any:
-        shape = (plan.width, plan.width)
-        return np.zeros(shape, dtype=np.int64) if watch.repeating else moment(plan)
+    def moment_draw(plan: mechanism.MomentNoise, blocks: int) -> Any:
+        shape = (blocks, plan.width, plan.width)
+        return np.zeros(shape, dtype=np.int64) if watch.repeating else moment(plan, blocks)
 
     with _replaced([(vector, vector_draw), (moment, moment_draw)]):
         yield

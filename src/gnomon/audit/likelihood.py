@@ -18,7 +18,14 @@ Matrix = npt.NDArray[np.float64]
 
 def log_likelihood(step: Step) -> float:
     """The logarithm of the probability of what came out, up to a constant of the kind and the size of the noise."""
+    if step.kind in _BLOCKS:
+        return float(of_blocks(step.kind, step.exact, step.released, step.scale).sum())
     return _LIKELIHOODS[step.kind](step.exact, step.released, step.scale)
+
+
+def of_blocks(kind: str, exact: Any, released: Any, scale: float) -> Matrix:
+    """The same for every one of many matrices (..., q, q), each with noise of its own."""
+    return _BLOCKS[kind](exact, released, scale)
 
 
 def _distance(exact: Any, released: Any) -> Matrix:
@@ -35,27 +42,29 @@ def _gaussian(exact: Any, released: Any, scale: float) -> float:
     return float(-np.square(z / scale).sum() / 2) - z.size * math.log(scale)
 
 
-def _goe(exact: Any, released: Any, scale: float) -> float:
+def _goe(exact: Any, released: Any, scale: float) -> Matrix:
     """Independent entries i <= j with half the variance beside the diagonal: exp(-||Z||_F^2 / (2 scale^2))."""
     z = _distance(exact, released)
     q = int(z.shape[-1])
-    return float(-np.square(z / scale).sum() / 2) - z.size // q * (q + 1) / 2 * math.log(scale)
+    found: Matrix = -np.square(z / scale).sum(axis=(-2, -1)) / 2 - q * (q + 1) / 2 * math.log(scale)
+    return found
 
 
-def _upper_laplace(exact: Any, released: Any, scale: float) -> float:
+def _upper_laplace(exact: Any, released: Any, scale: float) -> Matrix:
     i, j = np.triu_indices(np.shape(exact)[-1])
-    return _laplace(exact[..., i, j], released[..., i, j], scale)
+    z = _distance(exact, released)[..., i, j]
+    found: Matrix = -np.abs(z).sum(axis=-1) / scale + len(i) * math.log(math.tanh(1 / (2 * scale)))
+    return found
 
 
-def _matrix_laplace(exact: Any, released: Any, scale: float) -> float:
+def _matrix_laplace(exact: Any, released: Any, scale: float) -> Matrix:
     """exp(-||Z||_* / (2 scale)) times a factor that grows no faster than a power of Z; that factor is left out.
 
     For definite Z, and for q = 1, it is constant: f(Z) = C exp(kappa tr Z) times the integral of exp(-2 kappa tr A) over
     A >= 0, A >= Z (docs/proofs/noise-matrix-laplace.md), kappa = 1 / (2 scale). In general the integral is
     exp(-2 kappa tr Z+) times one that is a power of the eigenvalues far out, where the loss is largest.
     """
-    z = _distance(exact, released)
-    return float(-nuclear(z).sum() / (2 * scale))
+    return -nuclear(_distance(exact, released)) / (2 * scale)
 
 
 def nuclear(Z: Matrix) -> Matrix:
@@ -84,13 +93,17 @@ _LIKELIHOODS: dict[str, Callable[[Any, Any, float], float]] = {
     "discrete-laplace": _laplace,
     "rounded-gaussian": _gaussian,
     "discrete-gaussian": _gaussian,
-    "goe": _goe,
-    "upper-laplace": _upper_laplace,
-    "matrix-laplace": _matrix_laplace,
     "gaussian-sketch": _sketch,
     "exponential": _choice,
     "noisy-max": _nothing,
     "public": _nothing,
+}
+
+
+_BLOCKS: dict[str, Callable[[Any, Any, float], Matrix]] = {
+    "goe": _goe,
+    "upper-laplace": _upper_laplace,
+    "matrix-laplace": _matrix_laplace,
 }
 
 
@@ -136,7 +149,7 @@ def _directions(a: Any, b: Any, released: Any, scale: float) -> list[Part]:
     moved = np.abs(values) > 1e-6 * np.abs(values).max(initial=1.0)
     costs = np.abs(values[moved]) / (2 * scale)
     if moved.sum() == 1:
-        likelihoods = [_matrix_laplace(exact[None], released[None], scale) for exact in (a, b)]
+        likelihoods = [float(_matrix_laplace(exact, released, scale)) for exact in (a, b)]
         return [Part(likelihoods[1] - likelihoods[0], float(costs[0]))]
     along = vectors[:, moved]
     z = np.einsum("ik,ij,jk->k", along, _distance((a + b) / 2, released), along) * np.sign(values[moved])

@@ -10,18 +10,26 @@ from scipy.sparse import csr_array
 
 from gnomon.audit.attack import Attack, Runs
 from gnomon.audit.bound import gaussian_family
-from gnomon.audit.doors import Step
-from gnomon.audit.likelihood import log_likelihood, parts
+from gnomon.audit.likelihood import of_blocks
 from gnomon.audit.pair import Matrix, orthogonal_pair, search_pair, to_the_box
 from gnomon.privacy.accounting import mu_of, rho_of
 from gnomon.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
-from gnomon.privacy.mechanism import MomentMechanism, Released, best_spend, release_moments
+from gnomon.privacy.mechanism import (
+    Event,
+    MomentMechanism,
+    MomentNoise,
+    Released,
+    best_spend,
+    moment_noise,
+    release_moments,
+)
 from gnomon.privacy.sensitivity import Norm
 from gnomon.release.map import PublicMap
 from gnomon.statistics.grid import GRID
 from gnomon.statistics.moments import Moments, ball
 
 Whole = npt.NDArray[np.int64]
+TOGETHER = 2**17  # entries of all runs in one call
 WIDE = ("goe", "discrete-gaussian", "none")  # a wide matrix holds many pairs that do not touch
 
 
@@ -55,21 +63,31 @@ def moment_attack(
     With `product`, for a moved label and a pure claim: one class loses what the other gains, each under noise of its own,
     so events in the two multiply; each release is two runs of half the claim.
 
+    Runs are the blocks of large calls of `release_moments`: the plan, the scale, the noise and the sum are the code of a
+    release, in which a block belongs to a class; only that there are more blocks than classes is not. Where a call with
+    more blocks would plan another noise, a run is a call.
+
     The mechanism promises to hide any rows in the ball, so all q coordinates are the attacker's; a method that keeps
     one of them constant is attacked as a whole.
     """
     loss = _loss(claim, q, mechanism)
-    named = _named(loss, q, mechanism, 2 if moved_label else 1)
+    named = _planned(q, loss, mechanism, 2 if moved_label else 1).mechanism
     tables = _tables(q, named, moved_label)
     score = _ratio_of_blocks if product else _gaussian if named in WIDE else _ratio
+    together = _together(tables.first, loss, mechanism)
 
     def release(neighbour: bool, runs: int) -> Runs:
         S = tables.second if neighbour else tables.first
-        if learn:
-            raw = [(_release(S, loss, mechanism).value - tables.first).ravel() for _ in range(runs)]
-            return np.stack(raw) / float(GRID**2)
-        calls = -(-runs // (2 if product else tables.changes.shape[0]))
-        found = [score(_release(S, loss, mechanism), tables) for _ in range(calls)]
+        calls = runs if learn else -(-runs // (2 if product else tables.changes.shape[0]))
+        found = []
+        for start in range(0, calls, together):
+            count = min(together, calls - start)
+            released = _release(np.tile(S, (count, 1, 1)), loss, mechanism)
+            values = released.value.reshape(count, *S.shape)
+            if learn:
+                found.append((values - tables.first).reshape(count, -1) / float(GRID**2))
+            else:
+                found.append(score(values, released.event, tables))
         return np.concatenate(found)[:runs]
 
     what = (
@@ -107,9 +125,15 @@ def _loss(claim: Guarantee, q: int, mechanism: MomentMechanism) -> Spendable:
     return PureDP(claim.epsilon)
 
 
-def _named(loss: Spendable, q: int, mechanism: MomentMechanism, blocks: int) -> str:
-    zero = np.zeros((blocks, q, q), dtype=np.int64)
-    return _release(zero, loss, mechanism).event.mechanism
+def _planned(q: int, loss: Spendable, mechanism: MomentMechanism, blocks: int) -> MomentNoise:
+    return moment_noise(q, loss, ball=ball(0), blocks=blocks, mechanism=mechanism)
+
+
+def _together(S: Whole, loss: Spendable, mechanism: MomentMechanism) -> int:
+    """How many runs one call may hold: many where a release of more classes has the same mechanism and scale."""
+    runs = max(1, TOGETHER // S.size)
+    few, many = (_planned(S.shape[-1], loss, mechanism, blocks) for blocks in (len(S), len(S) * runs))
+    return runs if (few.mechanism, few.scale) == (many.mechanism, many.scale) else 1
 
 
 def _tables(q: int, named: str, moved_label: bool) -> Tables:
@@ -143,23 +167,26 @@ def _moments(row: Matrix, label: int, classes: int) -> Whole:
 # --- Likelihoods ---
 
 
-def _gaussian(released: Released, tables: Tables) -> Runs:
+def _gaussian(values: Whole, event: Event, tables: Tables) -> Runs:
     """<Z, D> is the log-likelihood ratio of GOE noise, up to a factor and a constant."""
-    scores: Runs = tables.changes @ (released.value - tables.first).ravel().astype(np.float64)
-    return scores / GRID**2
+    z = (values - tables.first).reshape(len(values), -1).astype(np.float64)
+    scores: Runs = (tables.changes @ z.T).T.ravel() / GRID**2
+    return scores
 
 
-def _ratio(released: Released, tables: Tables) -> Runs:
+def _ratio(values: Whole, event: Event, tables: Tables) -> Runs:
     """The likelihood of what came out under the second table against the first."""
-    kind, scale, value = released.event.mechanism, released.event.scale, released.value
-    first, second = (
-        log_likelihood(Step(kind, scale, exact, value)) for exact in (tables.first, tables.second)
-    )
-    return np.array([second - first])
+    scores: Runs = _by_block(values, event, tables).sum(axis=1)
+    return scores
 
 
-def _ratio_of_blocks(released: Released, tables: Tables) -> Runs:
+def _ratio_of_blocks(values: Whole, event: Event, tables: Tables) -> Runs:
     """The same for each block: two runs of one coordinate, since noise is as likely as its opposite."""
-    kind, scale, value = released.event.mechanism, released.event.scale, released.value
-    first, second = (Step(kind, scale, exact, value) for exact in (tables.first, tables.second))
-    return np.array([part.score for part in parts(first, second)])
+    return _by_block(values, event, tables).ravel()
+
+
+def _by_block(values: Whole, event: Event, tables: Tables) -> Runs:
+    first, second = (
+        of_blocks(event.mechanism, exact, values, event.scale) for exact in (tables.first, tables.second)
+    )
+    return second - first

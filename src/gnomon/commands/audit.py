@@ -62,6 +62,11 @@ def run(
     if broken:
         say(f"The claim does NOT hold: {_why(broken[0])}.")
         raise typer.Exit(BROKEN)
+    if silent := sum(finding.silent for finding in found):
+        say(
+            f"In {silent} of {len(found)} attacks every run gave the same numbers: at so large an epsilon the noise hardly "
+            "ever shows, and these attacks say nothing about it."
+        )
     say(
         "No attack exceeded the claim. That proves nothing, but these attacks do catch noise that is too small."
     )

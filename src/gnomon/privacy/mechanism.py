@@ -299,27 +299,28 @@ def release_moments(
         )
     blocks, q, _ = shape
     plan = moment_noise(q, loss, ball=ball, blocks=blocks, mechanism=mechanism)
-    noise = np.stack([_moment_draw(plan) for _ in range(blocks)])
+    noise = _moment_draw(plan, blocks)
     event = Event(statistic, plan.mechanism, plan.sensitivity, plan.scale, loss)
     return Released(S + noise, plan.law, event)
 
 
-def _moment_draw(plan: MomentNoise) -> Integers:
+def _moment_draw(plan: MomentNoise, blocks: int) -> Integers:
+    """Independent noise (blocks, q, q)."""
     from gnomon.privacy.noise import symmetric
 
     q = plan.width
     if plan.mechanism == "none":
-        return np.zeros((q, q), dtype=np.int64)
+        return np.zeros((blocks, q, q), dtype=np.int64)
     if plan.mechanism == "goe":
-        return symmetric.goe(q, plan.scale)
+        return symmetric.goe(q, plan.scale, blocks)
     if plan.mechanism == "matrix-laplace":
-        return symmetric.matrix_laplace(q, plan.scale)
+        return symmetric.matrix_laplace(q, plan.scale, blocks)
     if plan.mechanism == "upper-laplace":
-        return symmetric.upper_laplace(q, plan.scale)
-    return _discrete_goe(q, plan.scale)
+        return symmetric.upper_laplace(q, plan.scale, blocks)
+    return _discrete_goe(q, plan.scale, blocks)
 
 
-def _discrete_goe(q: int, sigma: float) -> Integers:
+def _discrete_goe(q: int, sigma: float, blocks: int) -> Integers:
     """Independent discrete Gaussians on i <= j, mirrored: sigma on the diagonal, sigma / sqrt(2) beside it,
     rounded up.
 
@@ -329,10 +330,12 @@ def _discrete_goe(q: int, sigma: float) -> Integers:
     from gnomon.privacy.noise.discrete import discrete_gaussian
 
     beside = float_up(root_up(fraction(sigma) ** 2 / 2))
-    upper = np.triu_indices(q, 1)
-    noise = np.diag(discrete_gaussian(sigma, (q,)))
-    noise[upper] = discrete_gaussian(beside, (len(upper[0]),))
-    return noise + np.triu(noise, 1).T
+    rows, columns = np.triu_indices(q, 1)
+    noise = np.zeros((blocks, q, q), dtype=np.int64)
+    noise[:, range(q), range(q)] = discrete_gaussian(sigma, (blocks, q))
+    noise[:, rows, columns] = discrete_gaussian(beside, (blocks, len(rows)))
+    noise[:, columns, rows] = noise[:, rows, columns]
+    return noise
 
 
 def moment_error(

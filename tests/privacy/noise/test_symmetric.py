@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import ks_2samp, norm
 
 from gnomon.errors import ParameterError
 from gnomon.privacy.noise import symmetric
@@ -25,7 +25,7 @@ def rounded_laplace_cdf(k: NDArray[np.float64], scale: float) -> NDArray[np.floa
 
 def test_matrix_laplace_of_one_dimension_is_ordinary_laplace(judge) -> None:
     """G'G of a 2 x 1 matrix is twice an exponential: the difference is Laplace of scale 2 * scale."""
-    values = np.array([matrix_laplace(1, Fraction(7, 2))[0, 0] for _ in range(4000)])
+    values = matrix_laplace(1, Fraction(7, 2), 40_000)[:, 0, 0]
     assert judge.chi_square(values, lambda k: rounded_laplace_cdf(k, 7.0), cells=60) > judge.alpha
     assert judge.chi_square(values, lambda k: rounded_laplace_cdf(k, 8.4), cells=60) < judge.alpha
     magnitude = np.abs(values).mean()
@@ -49,7 +49,7 @@ def test_matrix_laplace_of_one_dimension_is_purely_private_on_the_grid() -> None
 def test_matrix_laplace_diagonal_of_three_dimensions(judge) -> None:
     """A diagonal entry of q = 3 is 2 * scale * (Gamma(2) - Gamma(2)): density (1 + |x|) exp(-|x|) / 4."""
     scale = Fraction(25)
-    values = np.concatenate([np.diag(matrix_laplace(3, scale)) for _ in range(2500)])
+    values = matrix_laplace(3, scale, 25_000)[:, range(3), range(3)].ravel()
 
     def cdf(k: NDArray[np.float64]) -> NDArray[np.float64]:
         x = (k + 0.5) / 50.0
@@ -63,8 +63,8 @@ def test_matrix_laplace_diagonal_of_three_dimensions(judge) -> None:
 @pytest.mark.parametrize("q", [2, 3, 4, 5])
 def test_matrix_laplace_moments(q: int) -> None:
     """In units of scale: variances 4 (q + 1) on, 2 (q + 1) off the diagonal, E |Z|_F^2 = 2 q (q + 1)^2."""
-    n, scale = 2000, 1000
-    Z = np.array([matrix_laplace(q, scale) for _ in range(n)]) / scale
+    n, scale = 20_000, 1000
+    Z = matrix_laplace(q, scale, n) / scale
     assert np.array_equal(Z, Z.transpose(0, 2, 1))
     squares = (Z**2).sum(axis=(1, 2))
     assert abs(squares.mean() - 2 * q * (q + 1) ** 2) < 8 * squares.std() / math.sqrt(n)
@@ -92,7 +92,7 @@ def test_looking_closer_never_changes_a_decided_entry(
     q: int, scale: Fraction | float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with fixed_noise(5):
-        fast = matrix_laplace(q, scale)
+        fast = matrix_laplace(q, scale, 3)
     upper = GramDifference.upper
 
     def vague(self: GramDifference, limbs: int) -> tuple[NDArray[np.object_], int, int]:
@@ -104,8 +104,8 @@ def test_looking_closer_never_changes_a_decided_entry(
     exactly = symmetric._round_entry
     monkeypatch.setattr(symmetric, "_round_entry", lambda *args: calls.append(1) or exactly(*args))
     with fixed_noise(5):
-        slow = matrix_laplace(q, scale)
-    assert len(calls) == q * (q + 1) // 2
+        slow = matrix_laplace(q, scale, 3)
+    assert len(calls) == 3 * q * (q + 1) // 2
     assert np.array_equal(fast, slow)
 
 
@@ -113,17 +113,57 @@ def test_matrix_laplace_is_the_rounding_of_its_exact_value(monkeypatch: pytest.M
     made = []
     init = GramDifference.__init__
 
-    def keeping(self: GramDifference, q: int) -> None:
-        init(self, q)
+    def keeping(self: GramDifference, q: int, blocks: int) -> None:
+        init(self, q, blocks)
         made.append(self)
 
     monkeypatch.setattr(GramDifference, "__init__", keeping)
+    monkeypatch.setattr(symmetric, "_NORMALS_AT_ONCE", 4 * 30)  # so that seven blocks take two batches
     scale = Fraction(10**9, 7)
-    noise = matrix_laplace(5, scale)
-    for i in range(5):
-        for j in range(5):
-            total, _, f = made[0].entry(i, j, 6)
-            assert noise[i, j] == round(scale * Fraction(total, 1 << f))
+    noise = matrix_laplace(5, scale, 7)
+    assert [gram.blocks for gram in made] == [4, 3]
+    exact = [gram for gram in made for _ in range(gram.blocks)]
+    for (block, i, j), rounded in np.ndenumerate(noise):
+        total, _, f = exact[block].entry(block % 4, i, j, 6)
+        assert rounded == round(scale * Fraction(total, 1 << f))
+
+
+def test_one_matrix_is_a_batch_of_one() -> None:
+    for draw in (goe, upper_laplace, matrix_laplace):
+        with fixed_noise(8):
+            one = draw(4, 1000.5)
+        with fixed_noise(8):
+            batch = draw(4, 1000.5, 1)
+        assert batch.shape == (1, 4, 4)
+        assert np.array_equal(one, batch[0])
+
+
+def test_blocks_of_a_batch_are_independent(judge) -> None:
+    """Noise is as likely as its opposite, so the signs of two independent entries agree in half of all pairs."""
+    n = 60_000
+    for draw in (goe, upper_laplace, matrix_laplace):
+        Z = draw(2, 5000.0, n)
+        assert len(np.unique(Z.reshape(n, -1), axis=0)) > 0.99 * n
+        for i, j in ((0, 0), (0, 1), (1, 1)):
+            for apart in (1, n // 2):
+                product = np.sign(Z[:-apart:2, i, j]) * np.sign(Z[apart::2, i, j])
+                agree = int((product > 0).sum())
+                assert judge.count_test(agree, int((product != 0).sum()), 0.5) > judge.alpha
+
+
+@pytest.mark.parametrize("q", [2, 3, 5])
+def test_eigenvalues_of_a_batch_are_those_of_the_law(q: int, judge) -> None:
+    """All of them together, against the definition in floating point."""
+    n, scale = 40_000, 10.0**6
+    rng = np.random.default_rng(q)
+    G, H = rng.standard_normal((2, n, q + 1, q))
+    law = np.linalg.eigvalsh(G.transpose(0, 2, 1) @ G - H.transpose(0, 2, 1) @ H)
+    found = np.linalg.eigvalsh(matrix_laplace(q, scale, n) / scale)
+    for k in range(q):
+        assert ks_2samp(found[:, k], law[:, k]).pvalue > judge.alpha
+    sizes = [np.abs(values).sum(axis=1) for values in (found, law)]
+    assert ks_2samp(*sizes).pvalue > judge.alpha
+    assert ks_2samp(sizes[0], 1.1 * sizes[1]).pvalue < judge.alpha
 
 
 def test_goe_variances(judge) -> None:
@@ -175,7 +215,7 @@ def test_large_matrix_is_exact_too() -> None:
     with fixed_noise(3):
         gram = GramDifference(120)
     for i, j in [(0, 0), (3, 77), (118, 119), (119, 119)]:
-        total, _, f = gram.entry(i, j, 4)
+        total, _, f = gram.entry(0, i, j, 4)
         assert noise[i, j] == noise[j, i] == round(Fraction(2**40, 3) * Fraction(total, 1 << f))
 
 
@@ -189,6 +229,8 @@ def test_sizes_below_one_are_refused() -> None:
     for draw in (goe, upper_laplace, matrix_laplace):
         with pytest.raises(ParameterError, match="'q' parameter of"):
             draw(0, 1.0)
+        with pytest.raises(ParameterError, match="'blocks' parameter of"):
+            draw(2, 1.0, 0)
 
 
 def test_a_single_entry() -> None:

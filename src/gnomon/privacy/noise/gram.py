@@ -15,11 +15,11 @@ _Ints = NDArray[np.object_]
 
 
 class GramDifference:
-    """D = G1'G1 - G2'G2, G1 and G2 of shape (q + 1, q); known as closely as one asks."""
+    """D = G1'G1 - G2'G2 for `blocks` independent pairs G1, G2 of shape (q + 1, q); known as closely as one asks."""
 
-    def __init__(self, q: int) -> None:
-        self.q = q
-        self._normals = (Normals((q + 1) * q), Normals((q + 1) * q))
+    def __init__(self, q: int, blocks: int = 1) -> None:
+        self.q, self.blocks = q, blocks
+        self._normals = (Normals(blocks * (q + 1) * q), Normals(blocks * (q + 1) * q))
         self._width = (53 - (q + 1).bit_length()) // 2
         largest = max(int(normals.integer.max()) for normals in self._normals)
         self._whole = largest.bit_length()  # |G| < 2^whole
@@ -35,26 +35,28 @@ class GramDifference:
         return self._width * limbs - self._whole - constant.bit_length()
 
     def upper(self, limbs: int) -> tuple[_Ints, int, int]:
-        """D for i <= j, row by row: integers N, their error bound, and f; the first two in units of 2^-f."""
+        """D (blocks, entries i <= j row by row): integers N, their error bound, and f; the first two in units of 2^-f."""
         i, j = np.triu_indices(self.q)
-        orders = np.zeros((limbs, len(i)), dtype=np.int64)
+        orders = np.zeros((limbs, self.blocks, len(i)), dtype=np.int64)
         for sign, normals in zip((1, -1), self._normals, strict=True):
             parts = [self._limb(normals, level) for level in range(limbs)]
             for a in range(limbs):
                 for b in range(a, limbs - a):
-                    product = (parts[a].T @ parts[b]).astype(np.int64)
-                    orders[a + b] += sign * (product[i, j] if a == b else product[i, j] + product[j, i])
+                    product = (parts[a].transpose(0, 2, 1) @ parts[b]).astype(np.int64)
+                    entries = product[:, i, j] if a == b else product[:, i, j] + product[:, j, i]
+                    orders[a + b] += sign * entries
         total: _Ints = orders[0].astype(object)
         for order in orders[1:]:
             total = (total << self._width) + order
         f = 2 * (self._width - self._whole) + self._width * (limbs - 1)
         return total, 1 << (f - self.error_bits(limbs)), f
 
-    def entry(self, i: int, j: int, depth: int) -> tuple[int, int, int]:
-        """D[i, j] from 64 depth fraction bits: an integer N, its error bound, and f, as in `upper`."""
+    def entry(self, block: int, i: int, j: int, depth: int) -> tuple[int, int, int]:
+        """One block's D[i, j] from 64 depth fraction bits: an integer N, its error bound, and f, as in `upper`."""
         total = error = 0
+        size = (self.q + 1) * self.q
         for sign, normals in zip((1, -1), self._normals, strict=True):
-            for row in range(0, (self.q + 1) * self.q, self.q):
+            for row in range(block * size, (block + 1) * size, self.q):
                 x, y = normals.magnitude(row + i, depth), normals.magnitude(row + j, depth)
                 same = normals.negative[row + i] == normals.negative[row + j]
                 total += sign * x * y if same else -sign * x * y
@@ -69,4 +71,4 @@ class GramDifference:
         else:
             digits = normals.bits(first + (level - 1) * self._width, self._width).astype(np.int64)
         limb = np.where(normals.negative, -digits, digits).astype(np.float64)
-        return limb.reshape(self.q + 1, self.q)
+        return limb.reshape(self.blocks, self.q + 1, self.q)
