@@ -110,6 +110,9 @@ def test_sameness_proves_nothing_where_honest_noise_seldom_shows(epsilon, runs, 
 def test_honest_noise_at_a_large_epsilon_is_not_called_seeded() -> None:
     for epsilon in (12.0, 20.0, 30.0):
         assert not audit(count_attack(PureDP(epsilon)), 200, certain=1 - 1e-7).broken
+    without_end = audit(count_attack(PureDP(1e300)), 20)
+    assert without_end.silent
+    assert not without_end.broken
 
 
 def test_what_independent_parts_prove_adds_up() -> None:

@@ -82,13 +82,6 @@ def test_noise_that_is_honestly_too_small_to_show_is_explained_in_a_sentence(fou
     )
 
 
-def test_an_epsilon_without_end_is_no_broken_claim(capsys) -> None:
-    assert main(["audit", "--method", "ron-gauss", "--epsilon", "1e300", "--runs", "200"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "of 6 attacks every run gave the same numbers" in printed
-    assert "NOT" not in printed
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -122,7 +115,7 @@ def test_a_printed_claim_is_broken_by_command(capsys) -> None:
                 "--epsilon",
                 "4",
                 "--runs",
-                "8000",
+                "2000",
             ]
         )
         == 1

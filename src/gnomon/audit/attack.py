@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.audit.bound import Family, Scores, epsilon_of_shares, lower_bounds
+from gnomon.audit.beside import Bit, epsilon_beside
+from gnomon.audit.bound import (
+    Family,
+    Scores,
+    bounded_shares,
+    direction_of,
+    epsilon_of_shares,
+    lower_bounds,
+    mu_of_shares,
+)
 from gnomon.audit.learn import learned
 from gnomon.errors import ParameterError
 from gnomon.privacy.guarantee import Guarantee
@@ -32,7 +41,8 @@ class Attack:
     `family`: the claim is about all events at once, as that of a Gaussian mechanism is. `copies`: the scores are those
     of one of so many independent and identically distributed coordinates, all of which change; the probability of an
     event in each of them is the product, so their epsilons add. `parts`: a run has several scores, of independent
-    parts; what they prove adds up for the same reason, and the columns of one group have the same law. Pure claims only.
+    parts; what they prove adds up for the same reason, and the columns of one group have the same law. Pure claims only,
+    but for `shift`, the column of a part that is a Gaussian shift: the others stand beside it (`beside.py`).
     """
 
     name: str
@@ -42,6 +52,7 @@ class Attack:
     family: Family | None = None
     copies: int = 1
     parts: tuple[tuple[int, ...], ...] = ()
+    shift: int | None = None
     slow: int = 1  # how many times fewer runs the same patience allows
     discrete: bool = False  # a choice among few, which may honestly repeat
     score: Callable[[Runs, Runs], tuple[Scores, Scores]] = learned
@@ -117,12 +128,37 @@ def _epsilons(attack: Attack, first: Scores, second: Scores, confidences: tuple[
         return [attack.family.epsilon(parameter) for parameter in found]
     delta = attack.claim.delta
     if attack.parts:
-        shared = [1 - (1 - confidence) / len(attack.parts) for confidence in confidences]
-        total = [0.0] * len(confidences)
-        for group in map(list, attack.parts):
-            mine, others = first[:, group].ravel(), second[:, group].ravel()
-            bounds = lower_bounds(mine, others, epsilon_of_shares(0.0), shared)
-            total = [so_far + len(group) * bound for so_far, bound in zip(total, bounds, strict=True)]
-        return total
+        return _by_parts(attack, first, second, confidences)
     found = lower_bounds(first, second, epsilon_of_shares(delta / attack.copies), confidences)
     return [attack.copies * epsilon for epsilon in found]
+
+
+def _by_parts(attack: Attack, first: Runs, second: Runs, confidences: tuple[float, ...]) -> list[float]:
+    """Every group's event bounded with its share of the error, all of them likelier for the same table."""
+    held = len(attack.parts) + (attack.shift is not None)
+    shared = [1 - (1 - confidence) / held for confidence in confidences]
+    measure = epsilon_of_shares(0.0)
+    groups = [(first[:, group].ravel(), second[:, group].ravel()) for group in map(list, attack.parts)]
+    direction = direction_of(groups, measure)
+    shares = [bounded_shares(*group, measure, shared, direction) for group in groups]
+    if attack.shift is None:
+        return [
+            sum(
+                len(group) * float(measure(found[i]))
+                for group, found in zip(attack.parts, shares, strict=True)
+            )
+            for i in range(len(shared))
+        ]
+    mus = lower_bounds(first[:, attack.shift], second[:, attack.shift], mu_of_shares, shared)
+    return [
+        epsilon_beside(
+            mu,
+            [
+                Bit(float(found[i].likelier), float(found[i].other))
+                for group, found in zip(attack.parts, shares, strict=True)
+                for _ in group
+            ],
+            attack.claim.delta,
+        )
+        for i, mu in enumerate(mus)
+    ]

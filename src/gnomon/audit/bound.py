@@ -29,6 +29,9 @@ CAUTION = (
 )  # so strict that the best of many thresholds is not merely the luckiest; less for few runs
 
 
+BOTH = (True, False)  # events may be likelier for the second table, or for the first
+
+
 class Region(NamedTuple):
     """Scores above a threshold (or not above it); likelier for the second table, or for the first."""
 
@@ -93,7 +96,18 @@ def lower_bounds(
     first: Scores, second: Scores, measure: Measure, confidences: Sequence[float]
 ) -> list[float]:
     """Lower bounds on the measure from independent scores of both tables, one for each confidence."""
-    region = _chosen(first[::CHOOSE], second[::CHOOSE], measure)
+    return [float(measure(shares)) for shares in bounded_shares(first, second, measure, confidences)]
+
+
+def bounded_shares(
+    first: Scores,
+    second: Scores,
+    measure: Measure,
+    confidences: Sequence[float],
+    directions: tuple[bool, ...] = BOTH,
+) -> list[Shares]:
+    """The two probabilities of the event that promises the largest measure, bounded with each confidence."""
+    region, _ = _chosen(first, second, measure, directions)
     mine, others = (second, first) if region.second else (first, second)
     unseen = [np.delete(scores, slice(None, None, CHOOSE)) for scores in (mine, others)]
     hits = [np.count_nonzero((scores > region.threshold) == region.above) for scores in unseen]
@@ -101,29 +115,46 @@ def lower_bounds(
     for confidence in confidences:
         error = (1 - confidence) / 2
         likelier = share_at_least(hits[0], len(unseen[0]), error)
-        found.append(float(measure(Shares(likelier, share_at_most(hits[1], len(unseen[1]), error)))))
+        found.append(Shares(likelier, share_at_most(hits[1], len(unseen[1]), error)))
     return found
 
 
-def _chosen(first: Scores, second: Scores, measure: Measure) -> Region:
+def direction_of(groups: Sequence[tuple[Scores, Scores]], measure: Measure) -> tuple[bool]:
+    """The table for which all parts together have the likelier events, by the runs that choose events.
+
+    Events of several parts multiply only where they are likelier for the same table.
+    """
+    second, first = (sum(_chosen(*group, measure, (direction,))[1] for group in groups) for direction in BOTH)
+    return (second >= first,)
+
+
+def _chosen(
+    first: Scores, second: Scores, measure: Measure, directions: tuple[bool, ...]
+) -> tuple[Region, float]:
     for error in CAUTION:
-        region, found = best_region(first, second, measure, error)
+        region, found = best_region(first[::CHOOSE], second[::CHOOSE], measure, error, directions)
         if found > 0:
             break
-    return region
+    return region, found
 
 
-def best_region(first: Scores, second: Scores, measure: Measure, error: float) -> tuple[Region, float]:
+def best_region(
+    first: Scores,
+    second: Scores,
+    measure: Measure,
+    error: float,
+    directions: tuple[bool, ...] = BOTH,
+) -> tuple[Region, float]:
     """The region that would give the largest bound if these runs were the unseen ones, and that bound."""
     ordered = [np.sort(first), np.sort(second)]
     thresholds = _thresholds(np.sort(np.concatenate(ordered)))
     above = [len(scores) - np.searchsorted(scores, thresholds, side="right") for scores in ordered]
-    best, found = -1.0, Region(float(thresholds[0]), True, True)
+    best, found = -1.0, Region(float(thresholds[0]), True, directions[0])
     for is_above in (True, False):
         hits = [
             count if is_above else len(scores) - count for count, scores in zip(above, ordered, strict=True)
         ]
-        for is_second in (True, False):
+        for is_second in directions:
             mine, other = (1, 0) if is_second else (0, 1)
             shares = Shares(
                 share_at_least(hits[mine], len(ordered[mine]), error),

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from gnomon.audit.attack import Attack, Runs
 from gnomon.audit.bound import gaussian_family
 from gnomon.audit.doors import OtherRoadError, Step, Watch, watched
-from gnomon.audit.likelihood import Cost, cost, log_likelihood, parts
+from gnomon.audit.likelihood import Cost, Part, cost, log_likelihood, parts
 from gnomon.audit.sketch import sketch_family, stands_out
 from gnomon.baseline.sketch import sketch_epsilon
 from gnomon.engine.local import quiet
@@ -89,23 +89,33 @@ class Trials:
         return found
 
     def by_parts(self, neighbour: bool, runs: int) -> Runs:
-        """The scores (runs, k) of the independent parts of every run."""
+        """The scores (runs, k) of the independent parts of every run; those of Gaussian steps are one, the last."""
         found = []
         with watched() as watch:
             for _ in range(runs):
-                steps = zip(*self._in_order(watch, neighbour), strict=True)
-                found.append([part.score for pair in steps for part in parts(*pair)])
+                pure, gaussian = self._apart(watch, neighbour)
+                told = [part.score for _, part in pure]
+                found.append([*told, sum(gaussian)] if gaussian else told)
         return np.array(found)
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The places of parts that have the same law: those of one step that cost the same."""
+        """The places of pure parts that have the same law: those of one step that cost the same."""
         found: dict[tuple[int, float], list[int]] = {}
         with watched() as watch:
-            steps = enumerate(zip(*self._in_order(watch, False), strict=True))
-            costs = [(i, round(part.epsilon, 3)) for i, pair in steps for part in parts(*pair)]
-        for place, key in enumerate(costs):
-            found.setdefault(key, []).append(place)
+            for place, (step, part) in enumerate(self._apart(watch, False)[0]):
+                found.setdefault((step, round(part.epsilon, 3)), []).append(place)
         return tuple(map(tuple, found.values()))
+
+    def _apart(self, watch: Watch, neighbour: bool) -> tuple[list[tuple[int, Part]], list[float]]:
+        """The parts of pure steps, each with the place of its step, and the scores of Gaussian steps."""
+        steps = list(enumerate(zip(*self._in_order(watch, neighbour), strict=True)))
+        pure = [(i, part) for i, pair in steps if pair[0].kind in PURE for part in parts(*pair)]
+        gaussian = [
+            log_likelihood(second) - log_likelihood(first)
+            for _, (first, second) in steps
+            if first.kind in GAUSSIAN
+        ]
+        return pure, gaussian
 
     def _in_order(self, watch: Watch, neighbour: bool) -> tuple[list[Step], list[Step]]:
         """The steps of the first table and of the second with the outcome of one of them: a score is of the outcome."""
@@ -190,22 +200,26 @@ def likelihood_attack(
 ) -> Attack:
     """X (2, n, m) and y (2, n) are two neighbouring tables; the score is the likelihood ratio of all that came out.
 
-    Pure releases are scored part by part. Their noises are independent, and the pairs of `worst.py` change each part by
-    as much in every run, whatever came out before, so that the law of a part's score does not depend on the others.
+    Pure releases, and pure steps beside Gaussian ones, are scored part by part. Their noises are independent, and the
+    pairs of `worst.py` change each part by as much in every run, whatever came out before, so that the law of a part's
+    score does not depend on the others.
     """
     trials = Trials.of(method, claim, X, y)
     kinds = trials.kinds() - {"public"}
     family = gaussian_family(claim.delta) if kinds and kinds <= GAUSSIAN else None
     if kinds == {"gaussian-sketch"}:
         family = sketch_family(claim.delta, trials.sketch_rows())
-    apart = "matrix-laplace" in kinds and kinds <= PURE and claim.delta == 0
+    mixed = claim.delta > 0 and kinds <= GAUSSIAN | PURE and bool(kinds & GAUSSIAN) and bool(kinds & PURE)
+    apart = mixed or ("matrix-laplace" in kinds and kinds <= PURE and claim.delta == 0)
+    groups = trials.groups() if apart else ()
     return Attack(
         f"{name}: all that comes out" + ", by parts" * apart,
         pair,
         claim,
         trials.by_parts if apart else trials.scores,
         family=family,
-        parts=trials.groups() if apart else (),
+        parts=groups,
+        shift=sum(map(len, groups)) if mixed else None,
         slow=SLOW,
         discrete=kinds == {"exponential"},
         reach=trials.reach,
