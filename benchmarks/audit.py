@@ -86,15 +86,15 @@ def _of_method(method: str, place: int, epsilon: float, delta: float = 0.0, **op
 
 def _methods() -> Iterator[Case]:
     for name, epsilon, delta, runs in (
-        ("ron-gauss", 4.0, 0.0, 4_000),
-        ("modips", 4.0, 0.0, 10_000),
-        ("lda-identity", 4.0, 0.0, 3_000),
-        ("pca-identity", 4.0, 0.0, 16_000),
-        ("dprp", 4.0, 1e-5, 6_000),
+        ("ron-gauss", 4.0, 0.0, 12_000),
+        ("modips", 4.0, 0.0, 15_000),
+        ("lda-identity", 4.0, 0.0, 6_000),
+        ("pca-identity", 4.0, 0.0, 24_000),
+        ("dprp", 4.0, 1e-5, 12_000),
         ("ron-gauss", 8.0, 1e-5, 2_000),
         ("modips", 8.0, 1e-5, 2_000),
         ("pca-gauss", 8.0, 1e-5, 2_000),
-        ("pca-gauss", 8.0, 0.0, 8_000),
+        ("pca-gauss", 8.0, 0.0, 16_000),
         ("blocki", 4.0, 1e-5, 3_000),
         ("exponential", 2.0, 0.0, 6_000),
         ("pca-identity", 4.0, 1e-5, 30_000),
