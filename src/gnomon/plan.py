@@ -154,7 +154,7 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     from gnomon.privacy.mechanism import moment_noise
     from gnomon.release.base import Account
     from gnomon.release.pca_gauss import plan as shares_of
-    from gnomon.release.pca_regression import Beside, after_relevance
+    from gnomon.release.pca_regression import Beside, stages
     from gnomon.release.pca_stages import LABEL, MEAN
     from gnomon.statistics.grid import GRID
     from gnomon.statistics.moments import ball
@@ -163,7 +163,8 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     loss = Account(guarantee).spendable(m + classes)
     steps, first, _ = shares_of(n, m, classes, encoder.task, loss).split(loss)
     if encoder.task == "regression" and "columns" in steps:
-        first = after_relevance(n, m, first)
+        _, alone, second = stages(n, m, first).split(first)
+        first = second or alone
     beside = Beside.of(n, m, first)
     weight, q, T = {
         "classification": (LABEL, m + classes, ball(LABEL)),

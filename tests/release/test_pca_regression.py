@@ -15,7 +15,7 @@ from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ApproxDP, PureDP, Spendable
 from gnomon.privacy.noise.stream import fixed_noise
 from gnomon.privacy.sensitivity import Norm, moments
-from gnomon.release import pca_look, pca_regression, pca_stages
+from gnomon.release import pca_look, pca_regression, pca_residual, pca_stages
 from gnomon.release.base import Account
 from gnomon.release.pca_gauss import PcaGauss, plan
 from gnomon.release.pca_look import Place
@@ -23,8 +23,8 @@ from gnomon.release.pca_regression import (
     TARGET,
     WIDTHS,
     Beside,
-    after_relevance,
     shares,
+    stages,
     target_range,
     weighed,
     with_target,
@@ -115,17 +115,21 @@ def test_no_row_is_longer_than_the_charge_says(
     summed, released = pca_regression.Moments.of_batch, pca_stages.release_moments
 
     def measured(Q: np.ndarray, *told: Any) -> Any:
+        assert (np.rint(Q) == Q).all()
         longest[0] = max(longest[0], float((Q * Q).sum(axis=1).max()))
         return summed(Q, *told)
 
     def watched(S: np.ndarray, ball: int, *told: Any, **more: Any) -> Any:
         charged.append(ball)
+        assert 0.3 * ball < longest[0] <= ball
+        longest[0] = 0.0
         return released(S, ball, *told, **more)
 
     monkeypatch.setattr(pca_regression.Moments, "of_batch", measured)
     monkeypatch.setattr(pca_stages, "release_moments", watched)
+    monkeypatch.setattr(pca_residual, "release_moments", watched)
     regression().fit(*rows(n, m))
-    assert 0.3 * charged[0] < longest[0] <= charged[0]
+    assert len(charged) == (1 if n == 40 else 2)
 
 
 @pytest.mark.parametrize("loss", [PureDP(1.0), SOME])
@@ -224,7 +228,16 @@ def test_what_clipping_takes_from_a_normal_variable() -> None:
         assert kept == pytest.approx(np.clip(z, -widths, widths).var(), rel=0.01)
 
 
-@pytest.mark.parametrize(("n", "widths"), [(500, 1.0), (20_000, 2.5)])
+def test_a_second_stage_knows_the_spread_of_a_target() -> None:
+    X, _ = sparse(20_000, 8)
+    y = np.random.default_rng(3).standard_normal(20_000) * 0.2
+    with fixed_noise(1):
+        found = regression(4.0).fit(X, y)
+    assert len([e for e in found.events_ if e.statistic.startswith("moment matrix")]) == 2
+    assert found.model_.covariances[0, -1, -1] == pytest.approx(0.04, rel=0.05)
+
+
+@pytest.mark.parametrize(("n", "widths"), [(500, 1.0)])
 def test_the_spread_that_clipping_takes_from_a_target_is_given_back(
     n: int, widths: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,15 +265,18 @@ def test_the_declared_range_of_a_target_stands_where_nothing_was_paid() -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(N, M), (20_000, 25)])
 def test_a_plan_knows_what_is_left_for_the_moments(n: int, m: int) -> None:
-    steps, first, _ = plan(n, m, 1, "regression", SOME).split(SOME)
+    steps, rest, _ = plan(n, m, 1, "regression", SOME).split(SOME)
     assert "columns" in steps
-    event = regression().fit(*sparse(n, m)).events_[-1]
-    assert event.loss.mu == pytest.approx(after_relevance(n, m, first).mu)
+    _, first, second = stages(n, m, rest).split(rest)
+    events = [e for e in regression().fit(*sparse(n, m)).events_ if e.statistic.startswith("moment matrix")]
+    assert events[0].loss.mu == pytest.approx(first.mu)
     charged = moments(Norm.FROBENIUS, width=m + 2, ball=Beside.of(n, m, first).ball, adjacency=SOME.adjacency)
-    assert event.sensitivity.value == charged.value
+    assert events[0].sensitivity.value == charged.value
+    assert len(events) == (1 if second is None else 2)
 
 
 def test_events_name_the_columns_whose_lengths_were_counted() -> None:
     """The target lies beside the rows in the first histogram and in no later one, whose ball is that of the rows."""
     found = [e.statistic for e in regression().fit(*sparse(N, M)).events_ if "lengths" in e.statistic]
-    assert found == [f"histogram of the lengths of the rows in {k} columns" for k in (M + 1, M, M)]
+    told = [f"histogram of the lengths of the rows in {k} columns" for k in (M + 1, M, M)]
+    assert found == [*told, "histogram of the lengths of the rows in the released subspace"]

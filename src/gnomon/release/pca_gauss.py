@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import ParameterError
+from gnomon.model.linear import Slope
 from gnomon.model.refine import ROOM
 from gnomon.model.repair import mixture_of
 from gnomon.privacy.guarantee import ZCDP, GaussianDP, Guarantee, PureDP, Spendable
@@ -21,7 +21,7 @@ from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
 from gnomon.release.kept import KeptSource
 from gnomon.release.pca_look import Fit, affordable, look
 from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
-from gnomon.release.pca_regression import HOLDS, with_target
+from gnomon.release.pca_regression import HOLDS, stages, with_target
 from gnomon.release.pca_source import SOURCES, check_public
 from gnomon.release.pca_stages import LABEL, LAMBDA, Model, classified, gaussian, warn_of_small
 from gnomon.release.ron_gauss import auto_dimension, class_sums, first_map
@@ -37,6 +37,7 @@ FIRST = 0.5  # stage one's share of what the look leaves, when there is a stage 
 FIRST_OF_ALL = 0.25  # the same where stage two can bear all columns, should it have to
 FEWEST = 12  # stage two runs if it can bear this many dimensions (or all columns)
 ALL = Fit(1.0, 0.9)  # where stage two can bear all columns, each counts alike
+ALL_OF_REGRESSION = Fit(0.5, 0.95)  # the same with a numeric target: hardly any row is shortened
 # With fewer directions above the noise than this, stage one shows too little.
 DROWNED: dict[type, float] = {PureDP: 8, GaussianDP: 2, ZCDP: 2}
 FITS = {
@@ -66,9 +67,12 @@ class Plan:
 def plan(n: int, m: int, classes: int, task: str, loss: Spendable, wanted: int | None = None) -> Plan:
     """Stage two runs where the noise of a class covariance stays below the covariance itself in enough dimensions."""
     shares = affordable(n, m + (task == "regression"), loss)
+    left = 1 - sum(shares.values())
+    if task == "regression":
+        whole = "columns" in shares and stages(n, m, loss.split(left)[0], wanted).most == m
+        return Plan(shares, fit=ALL_OF_REGRESSION if whole else FITS[task])
     if task != "classification":
         return Plan(shares, fit=FITS[task])
-    left = 1 - sum(shares.values())
     if _bearable(n, m, classes, loss.split((1 - FIRST_OF_ALL) * left)[0]) == m:
         return Plan(shares, m, FIRST_OF_ALL, ALL)
     most = _bearable(n, m, classes, loss.split((1 - FIRST) * left)[0])
@@ -280,13 +284,26 @@ class PcaGauss(ModelRelease):
         p, shares = self.map_.n_components, self._shares()
         rows = max(256, min(65_536, 2**23 // self.map_.n_features))
         for C, codes in self.model_.sample_batches(n, rng, rows):
-            y: npt.NDArray[Any] | None = None
-            if self.encoder_.task == "regression":
-                y = np.clip(C[:, -1], -1.0, 1.0)
-            elif self.encoder_.task == "classification":
-                y = codes
             cells = self.map_.lift(C[:, :p]) + self._spread(len(C), rng)
-            yield self.encoder_.decode(cells, y, shares)
+            y = codes if self.encoder_.task == "classification" else None
+            table = self.encoder_.decode(cells, y, shares)
+            yield self._with_target(table, C, rng) if self.encoder_.task == "regression" else table
+
+    def _with_target(self, table: pa.Table, C: Matrix, rng: np.random.Generator) -> pa.Table:
+        """Features with a target beside them, which follows the features as they were decoded.
+
+        Decoding cuts cells at their bounds, rounds them and takes one category of many. A target drawn with the
+        components would not follow what is left of them, and a model trained on the rows would learn another slope.
+        """
+        y = C[:, -1]
+        if self.calibration == "sound" and self.pca == "auto":
+            X = self.encoder_.encode(table, target=False).X
+            found = Slope.of(self.model_)
+            away = (self.map_.components(X) - found.mean) @ found.slope
+            y = found.level + away + math.sqrt(found.rest) * rng.standard_normal(len(C))
+        target = self.encoder_.decode_target(np.clip(y, -1.0, 1.0))
+        name = self.encoder_.schema.target.name  # type: ignore[union-attr]
+        return table.append_column(name, target).select(self.encoder_.columns)
 
     def _component_batches(self, n: int) -> Iterator[pa.Table]:
         """Algorithm 1 publishes components, not columns: its projection is private."""

@@ -189,20 +189,39 @@ def fitting_radius(
     holds: float,
 ) -> float:
     """The smallest radius of the grid whose ball holds this part of the rows, from the noisy histogram of lengths."""
-    k = table.m if cells is features else len(place.centre)
+    k, bins = table.m if cells is features else len(place.centre), len(grid)
     fine = fine_grid(max(1.0, 2 * float(np.linalg.norm(place.weight * (1 + np.abs(place.centre))))))
 
-    def counts(rows: Rows) -> npt.NDArray[np.int64]:
+    def places(rows: Rows) -> npt.NDArray[np.int64]:
         X = cells(rows)
         Z = np.rint((X - place.centre[: X.shape[1]]) * (place.weight[: X.shape[1]] * fine))
-        bins = np.searchsorted(grid * fine, np.sqrt(np.einsum("ij,ij->i", Z, Z)))
-        return np.bincount(np.minimum(bins, len(grid) - 1), minlength=len(grid)).astype(np.int64)
+        return binned(np.sqrt(np.einsum("ij,ij->i", Z, Z)), grid * fine)
 
-    stage = "looking: lengths of the rows"
-    exact = table.sum(counts, np.zeros(len(grid), dtype=np.int64), stage=stage)
-    statistic = f"histogram of the lengths of the rows in {k} columns"
-    noisy = account.record(release_vector(exact, _bins(loss), loss, statistic=statistic))
-    return holding(noisy.value.astype(np.float64), noisy.noise.diagonal, table.n, grid, holds)
+    heights, std = counted(table, account, loss, places, bins, f"lengths of the rows in {k} columns")
+    return holding(heights, std, table.n, grid, holds)
+
+
+def binned(sizes: Vector, grid: Vector) -> npt.NDArray[np.int64]:
+    """The bin of each size: bins end at `grid`, and the last one also holds what is larger."""
+    return np.minimum(np.searchsorted(grid, sizes), len(grid) - 1)
+
+
+def counted(
+    table: Table,
+    account: Account,
+    loss: Spendable,
+    places: Callable[[Rows], npt.NDArray[np.int64]],
+    bins: int,
+    what: str,
+) -> tuple[Vector, float]:
+    """The noisy histogram of the bins that `places` puts the rows into, and the noise of a bin. A row is in one bin."""
+
+    def counts(rows: Rows) -> npt.NDArray[np.int64]:
+        return np.bincount(places(rows), minlength=bins).astype(np.int64)
+
+    exact = table.sum(counts, np.zeros(bins, dtype=np.int64), stage=f"looking: {what}")
+    noisy = account.record(release_vector(exact, _bins(loss), loss, statistic=f"histogram of the {what}"))
+    return noisy.value.astype(np.float64), noisy.noise.diagonal
 
 
 def holding(heights: Vector, std: float, n: float, grid: Vector, holds: float) -> float:
@@ -235,16 +254,11 @@ def class_radii(
     """
     L, k = len(sizes), len(grid)
 
-    def counts(rows: Rows) -> npt.NDArray[np.int64]:
-        bins = np.minimum(np.searchsorted(grid, lengths(rows)), k - 1)
-        return np.bincount(rows.codes * k + bins, minlength=L * k).astype(np.int64)
+    def places(rows: Rows) -> npt.NDArray[np.int64]:
+        return rows.codes * k + binned(lengths(rows), grid)
 
-    statistic = "histogram of the lengths of the rows of every class"
-    exact = table.sum(
-        counts, np.zeros(L * k, dtype=np.int64), stage="looking: lengths of the rows of a class"
-    )
-    noisy = account.record(release_vector(exact, _bins(loss), loss, statistic=statistic))
-    heights, std = noisy.value.reshape(L, k).astype(np.float64), noisy.noise.diagonal
+    found, std = counted(table, account, loss, places, L * k, "lengths of the rows of every class")
+    heights = found.reshape(L, k)
     everybody = heights.sum(axis=0) / table.n
     radii = np.empty(L)
     for c, size in enumerate(sizes):

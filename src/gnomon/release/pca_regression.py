@@ -13,18 +13,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gnomon.model.discriminant import basis
-from gnomon.model.linear import target_covariance
-from gnomon.model.mixture import Mixture
+from gnomon.model.linear import Slope, kept_variance, target_covariance
 from gnomon.model.spectrum import Spectrum, Vector
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import moment_noise, vector_noise
 from gnomon.release.base import Account, Table
 from gnomon.release.pca_look import SECOND_GRID, Place, features, fitting_radius, noisy_sum, row_sensitivity
+from gnomon.release.pca_residual import bearable, second_stage
 from gnomon.release.pca_stages import MEAN, Model, StageOne, chart_of, into, outside_of, seen_by, stage_one
 from gnomon.statistics.grid import GRID, Matrix
 from gnomon.statistics.moments import Moments, ball
 from gnomon.table.encode import Rows
 
+FIRST = 0.2  # stage one's share, where there is a stage two
+FEWEST = 8  # stage two runs if it can bear this many dimensions (or all columns)
 RELEVANCE, RADIUS = 0.10, 0.02  # shares of what the look leaves, where columns are weighed by relevance
 HIDDEN = 0.5  # columns are weighed where the noise's edge reaches this part of the variance of one of m equal columns
 TELLING = (
@@ -32,7 +34,7 @@ TELLING = (
 )
 DOUBTS = 2.0
 FAINTEST = 0.5  # the least relevance of a column, in standard deviations of its noise
-HOLDS = 0.5  # the part of the rows that the ball should hold
+HOLDS = 0.7  # the part of the rows that the ball should hold
 TARGET = round(0.7 * GRID)  # the weight of a target beside a row of length GRID
 WIDTHS = 2.5  # the standard deviations of the target that are kept
 QUIET = 0.02  # the noise, beside the rows, above which less of the target is kept and the means weigh more
@@ -58,17 +60,74 @@ class Beside:
         return ball(self.constant, TARGET**2)
 
 
+@dataclass(frozen=True)
+class Stages:
+    """How what the look leaves is shared out: relevance, ball and moments, if columns are weighed; and how many
+    dimensions stage two has, if there is one.
+    """
+
+    weighing: tuple[float, float, float] | None
+    most: int = 0
+
+    def split(self, loss: Spendable) -> tuple[list[Spendable], Spendable, Spendable | None]:
+        """What weighing costs (nothing, or relevance and ball), stage one, and stage two."""
+        parts: tuple[Spendable, ...] = (loss,) if self.weighing is None else loss.split(*self.weighing)
+        *weighing, rest = parts
+        if not self.most:
+            return weighing, rest, None
+        first, second = rest.split(FIRST, 1 - FIRST)
+        return weighing, first, second
+
+
+def stages(n: int, m: int, loss: Spendable, wanted: int | None = None) -> Stages:
+    """From public numbers: where stage two can bear all columns, nothing has to be weighed; else it gets what it can."""
+    if wanted in (None, m) and bearable(n, m, loss.split(1 - FIRST)[0]) == m:
+        return Stages(None, m)
+    parts = shares(n, m, loss)
+    rest = loss if parts is None else loss.split(*parts)[-1]
+    most = min(bearable(n, m, rest.split(1 - FIRST)[0]), wanted or m)
+    return Stages(parts, most if most >= min(m, wanted or m, FEWEST) else 0)
+
+
 def with_target(table: Table, account: Account, place: Place, loss: Spendable, wanted: int | None) -> Model:
-    """One Gaussian of all rows and a numeric target beside them, after a look at which columns tell of the target."""
-    m, n = table.m, table.n
-    parts = shares(n, m, loss) if place.spread is not None else None
-    if parts is not None:
-        relevance, radius, loss = loss.split(*parts)
+    """One Gaussian of all rows and a numeric target beside them: one matrix of all columns, then, if it can be paid,
+    a second look at what its slope left.
+    """
+    staged = stages(table.n, table.m, loss, wanted) if place.spread is not None else Stages(None)
+    weighing, first, second = staged.split(loss)
+    if weighing:
+        relevance, radius = weighing
         place = weighed(table, account, place, relevance)
         fitted = fitting_radius(table, account, radius, features, place, place.radius * SECOND_GRID, HOLDS)
         place = replace(place, radius=fitted)
-    beside = Beside.of(n, m, loss)
-    centre, reach = target_range(table, place, beside.widths)
+    beside = Beside.of(table.n, table.m, first)
+    target = target_range(table, place, beside.widths)
+    one, mean, found, cross, level, variance = _first_moments(table, account, place, first, beside, target)
+    axes = cross / found.floored  # the target depends on a row through its slope alone
+    explained = float(axes @ cross) / variance
+    size = math.sqrt(explained * float(found.floored.mean())) / max(float(np.linalg.norm(axes)), 1e-300)
+    R = basis(found, axes[None] * size, staged.most or wanted, staged.most or table.m)
+    chart = chart_of(place, mean, found.vectors @ R)
+    covariance = seen_by(found, R)
+    slope = np.linalg.solve(covariance, R.T @ cross).astype(np.float64)
+    kept = 1.0 if place.spread is None else kept_variance(beside.widths)
+    rest = variance / kept - float(slope @ covariance @ slope)
+    fitted_slope = Slope(np.zeros(len(slope)), covariance, slope, level, rest)
+    if second is not None:
+        fitted_slope = second_stage(table, account, second, chart, fitted_slope, target)
+    return Model(chart, fitted_slope.mixture(*target), outside_within(one, found, mean, R, place))
+
+
+def _first_moments(
+    table: Table,
+    account: Account,
+    place: Place,
+    loss: Spendable,
+    beside: Beside,
+    target: tuple[float, float],
+) -> tuple[StageOne, Vector, Spectrum, Vector, float, float]:
+    """Stage one, the mean of the rows, their spectrum, their covariance with the target, its mean and its variance."""
+    (m, n), (centre, reach) = (table.m, table.n), target
 
     def rows_and_target(rows: Rows) -> Moments:
         Q: Matrix = np.empty((m + 2, len(rows.X))).T
@@ -80,27 +139,12 @@ def with_target(table: Table, account: Account, place: Place, loss: Spendable, w
     one = stage_one(table, account, loss, rows_and_target, [TARGET, beside.constant], beside.ball)
     mean = one.mean(one.S[:m, m + 1], float(one.beside[m + 1]))
     target_noise = float(one.beside[m] * one.beside[m + 1] / one.beside[0])
-    target_mean = float(one.mean(one.S[m : m + 1, m + 1], target_noise)[0])
-    variance = max(float(one.S[m, m]) / n - target_mean**2, 0.02)
+    level = float(one.mean(one.S[m : m + 1, m + 1], target_noise)[0])
+    variance = max(float(one.S[m, m]) / n - level**2, 0.02)
     found = one.spectrum(mean)
-    noisy_cross = one.S[:m, m] / n - mean * target_mean
+    noisy_cross = one.S[:m, m] / n - mean * level
     cross = target_covariance(found, noisy_cross, float(one.beside[m]) / n, variance)
-    slope = cross / found.floored  # the target depends on a row through its slope alone
-    explained = float(slope @ cross) / variance
-    size = math.sqrt(explained * float(found.floored.mean())) / max(float(np.linalg.norm(slope)), 1e-300)
-    R = basis(found, slope[None] * size, wanted, m)
-    P = R.shape[1]
-    joint = np.empty((P + 1, P + 1))
-    joint[:P, :P] = seen_by(found, R)
-    joint[P, :P] = joint[:P, P] = R.T @ cross
-    joint[P, P] = variance / (1.0 if place.spread is None else kept_variance(beside.widths))
-    mixture = Mixture(np.ones(1), np.r_[np.zeros(P), target_mean][None], joint[None]).scaled(
-        np.r_[np.ones(P), reach]
-    )
-    mixture = replace(mixture, means=mixture.means + np.r_[np.zeros(P), centre])
-    return Model(
-        chart_of(place, mean, found.vectors @ R), mixture, outside_within(one, found, mean, R, place)
-    )
+    return one, mean, found, cross, level, variance
 
 
 def shares(n: int, m: int, loss: Spendable) -> tuple[float, float, float] | None:
@@ -115,12 +159,6 @@ def shares(n: int, m: int, loss: Spendable) -> tuple[float, float, float] | None
     noise = vector_noise(row_sensitivity(m, part), part)[2].diagonal / GRID / n
     told = TELLING / WIDTHS / math.sqrt(m) >= DOUBTS * noise
     return (RELEVANCE, RADIUS, left) if edge >= HIDDEN / m and told else None
-
-
-def after_relevance(n: int, m: int, loss: Spendable) -> Spendable:
-    """What is left for the moments of a table whose columns' spread was paid for; public numbers only."""
-    parts = shares(n, m, loss)
-    return loss if parts is None else loss.split(*parts)[-1]
 
 
 def weighed(table: Table, account: Account, place: Place, loss: Spendable) -> Place:
@@ -153,13 +191,6 @@ def target_range(table: Table, place: Place, widths: float) -> tuple[float, floa
     """The centre and half width that a numeric target is clipped to: paid for, or declared."""
     reach = 1.0 if place.spread is None else widths * float(place.spread[table.m])
     return float(place.centre[table.m]), reach
-
-
-def kept_variance(widths: float) -> float:
-    """The variance of a standard normal variable that is clipped to [-widths, widths]; the rest is given back."""
-    beyond = math.erfc(widths / math.sqrt(2))
-    density = math.exp(-(widths**2) / 2) / math.sqrt(2 * math.pi)
-    return 1 - beyond - 2 * widths * density + widths**2 * beyond
 
 
 def outside_within(one: StageOne, found: Spectrum, mean: Vector, R: Matrix, place: Place) -> Vector:

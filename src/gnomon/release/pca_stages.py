@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gnomon.errors import GnomonWarning
 from gnomon.model.discriminant import basis, class_means, class_sizes, overall_mean, pooled_covariance
-from gnomon.model.mixture import Mixture
+from gnomon.model.mixture import Codes, Mixture
 from gnomon.model.refine import Lens, refined
 from gnomon.model.repair import Sums
 from gnomon.model.spectrum import Spectrum, spectrum
@@ -133,10 +133,10 @@ def fitted(
     table: Table, account: Account, loss: Spendable, chart: PublicMap, lens: Lens, sizes: Vector
 ) -> Lens:
     """The lens with a ball for every class, from the lengths of its rows: paid for, since rows told them."""
-    seen = _through(chart, lens)
+    seen = through(chart, lens)
 
     def lengths(rows: Rows) -> Vector:
-        Z = seen.integers(rows)
+        Z = seen.integers(rows.X, rows.codes)
         found: Vector = np.sqrt(np.einsum("ij,ij->i", Z, Z)) / seen.fine
         return found
 
@@ -145,7 +145,7 @@ def fitted(
 
 
 @dataclass(frozen=True)
-class _Through:
+class Through:
     """Rows as a lens shows them, in integers: one ball is `fine` long."""
 
     chart: PublicMap
@@ -153,31 +153,31 @@ class _Through:
     relative: Vector  # (L,), the radius of each class, of the largest
     fine: float
 
-    def integers(self, rows: Rows) -> Matrix:
-        Z = np.rint(self.chart.components(rows.X) * self.fine) - self.steps[rows.codes]
-        Z /= self.relative[rows.codes, None]
+    def integers(self, X: Matrix, codes: Codes | int = 0) -> Matrix:
+        Z = np.rint(self.chart.components(X) * self.fine) - self.steps[codes]
+        Z /= self.relative[codes, None]
         return np.rint(Z, out=Z)
 
 
-def _through(chart: PublicMap, lens: Lens) -> _Through:
+def through(chart: PublicMap, lens: Lens) -> Through:
     assert chart.projection is not None
     largest, radius = float(np.linalg.norm(lens.K, 2)), float(lens.radii.max())
-    through = replace(
+    lensed = replace(
         chart, projection=chart.projection @ lens.K / largest, radius=chart.radius * radius / largest
     )
     offsets, relative = lens.means @ lens.K / radius, lens.radii / radius
-    longest = 1.01 * chart.reach / through.radius + float(np.linalg.norm(offsets, axis=1).max())
+    longest = 1.01 * chart.reach / lensed.radius + float(np.linalg.norm(offsets, axis=1).max())
     fine = fine_grid(max(1.0, longest / float(relative.min())))
-    return _Through(through, np.rint(offsets * fine), relative, fine)
+    return Through(lensed, np.rint(offsets * fine), relative, fine)
 
 
 def stage_two(table: Table, account: Account, loss: Spendable, chart: PublicMap, lens: Lens) -> Sums:
     """Release the moments of every class as the lens shows its rows: around its own mean, in a ball that fits."""
-    seen, P = _through(chart, lens), chart.n_components
+    seen, P = through(chart, lens), chart.n_components
 
     def around(rows: Rows) -> Moments:
         Q: Matrix = np.empty((P + 1, len(rows.X))).T
-        into_ball(seen.integers(rows), seen.fine, out=Q[:, :P])
+        into_ball(seen.integers(rows.X, rows.codes), seen.fine, out=Q[:, :P])
         Q[:, P] = LAMBDA
         return Moments.of_batch(Q, rows.codes, table.n_classes)
 
