@@ -6,7 +6,8 @@
     python benchmarks/compare.py report                                       docs/results/comparison.md and its plots
 
 Every run has its own process, ten minutes and 9 GB. One line is written for each; what has a line is not run again, so
-all of it can be interrupted. A peer that exceeded its limit on a table at one epsilon is not run there at another.
+all of it can be interrupted. A peer that exceeded its limit on a table at one epsilon is not run there at another, nor on
+a table that has at least as many rows and as many columns.
 """
 
 from __future__ import annotations
@@ -159,8 +160,12 @@ def run(told: argparse.Namespace) -> None:
                     lines = read(told.out)
                     if _settled(lines, name, method, at, trial):
                         continue
-                    folder = prepare(table, told.data, told.work, trial)
-                    found = one(method, folder, at, table.delta, trial, told.wall)
+                    smaller = _exceeded_on_smaller(lines, name, method)
+                    if smaller is not None:
+                        found = {"status": "exceeded", "why": f"not run, it exceeded on {TABLES[smaller].title}"}
+                    else:
+                        folder = prepare(table, told.data, told.work, trial)
+                        found = one(method, folder, at, table.delta, trial, told.wall)
                     key = {
                         "table": name,
                         "method": method,
@@ -182,6 +187,16 @@ def _settled(lines: list[Line], table: str, method: str, epsilon: float, trial: 
         line["status"] == "exceeded" or (line["epsilon"] == epsilon and line["trial"] == trial)
         for line in mine
     )
+
+
+def _exceeded_on_smaller(lines: list[Line], table: str, method: str) -> str | None:
+    """A table of at most as many rows and columns on which the method exceeded its limit."""
+    sizes = {line["table"]: (line["rows"], line["columns"]) for line in lines if line["method"] == AUTO}
+    if table not in sizes:
+        return None
+    over = [line["table"] for line in lines if line["method"] == method and line["status"] == "exceeded"]
+    fits = [t for t in over if t in sizes and all(a <= b for a, b in zip(sizes[t], sizes[table], strict=True))]
+    return fits[0] if fits else None
 
 
 def main() -> None:

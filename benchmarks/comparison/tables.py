@@ -220,13 +220,13 @@ def _adult_schema(table: pa.Table) -> gn.Schema:
 
 
 LARGE = (
-    Table("mnist", "MNIST", mnist, mnist_schema, 1e-6, 1),
-    Table("sports", "Sports activities", sports, sports_schema, 1e-6, 1),
-    Table("gfe", "Grammatical facial expressions", gfe, gfe_schema, 1e-6, 1),
-    Table("buzz", "Buzz in social media", buzz, buzz_schema, 1e-6, 1),
-    Table("blogfeedback", "BlogFeedback", blog, blog_schema, 1e-6, 1),
-    Table("kdd99", "KDD Cup 1999", kdd, kdd_schema, 1e-6, 1),
-    Table("adult", "Adult", adult, _adult_schema, 1e-6, 1),
+    Table("mnist", "MNIST", mnist, mnist_schema, 1e-6, 3),
+    Table("sports", "Sports activities", sports, sports_schema, 1e-6, 3),
+    Table("gfe", "Grammatical facial expressions", gfe, gfe_schema, 1e-6, 3),
+    Table("buzz", "Buzz in social media", buzz, buzz_schema, 1e-6, 3),
+    Table("blogfeedback", "BlogFeedback", blog, blog_schema, 1e-6, 3),
+    Table("kdd99", "KDD Cup 1999", kdd, kdd_schema, 1e-6, 3),
+    Table("adult", "Adult", adult, _adult_schema, 1e-6, 3),
 )
 SMALL = (
     small("breast_cancer_coimbra", "Breast cancer Coimbra"),
