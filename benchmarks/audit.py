@@ -26,7 +26,7 @@ from gnomon.audit import Attack, attacks_on
 from gnomon.audit.attack import judged
 from gnomon.audit.bound import share_at_least, share_at_most
 from gnomon.audit.choice import choice_attack
-from gnomon.audit.likelihood import nuclear
+from gnomon.audit.likelihood import sharper
 from gnomon.audit.moments import moment_attack
 from gnomon.audit.printed import covariance_attack
 from gnomon.audit.vectors import count_attack, sum_attack
@@ -70,7 +70,7 @@ def _mechanisms() -> Iterator[Case]:
         (1, 2.0, 6_000),
         (2, 4.0, 1_000_000),
         (3, 4.0, 1_000_000),
-        (5, 6.0, 10_000_000),
+        (5, 6.0, 4_000_000),
     ):
         yield case(f"matrix {q}", lambda q=q, e=epsilon: moment_attack(q, PureDP(e), **matrix), runs)
     for q, epsilon, runs in ((2, 4.0, 1_000_000), (3, 4.0, 1_000_000), (5, 8.0, 1_000_000)):
@@ -284,7 +284,9 @@ def _scores(rng: np.random.Generator, q: int, change: Any, moved: bool, samples:
     for _ in range(0, samples, 100_000):
         G, H = rng.standard_normal((2, 100_000, q + 1, q))
         Z = (G.transpose(0, 2, 1) @ G - H.transpose(0, 2, 1) @ H) / 2 + moved * change
-        found.append(nuclear(Z) - nuclear(Z - change))
+        found.append(
+            sharper("matrix-laplace", change, Z, 0.5) - sharper("matrix-laplace", 0 * change, Z, 0.5)
+        )
     return np.concatenate(found)
 
 

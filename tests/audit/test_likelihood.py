@@ -10,7 +10,7 @@ from scipy.stats import dlaplace, ks_2samp, multivariate_normal, norm
 
 from gnomon.audit.bound import Shares
 from gnomon.audit.doors import Step
-from gnomon.audit.likelihood import Part, cost, log_likelihood, parts
+from gnomon.audit.likelihood import Part, cost, log_likelihood, of_blocks, parts, sharper
 from gnomon.audit.sketch import sketch_family, standing_out, stands_out
 from gnomon.baseline.sketch import sketch_epsilon
 
@@ -143,6 +143,37 @@ def test_directions_of_matrix_laplace_noise_are_independent() -> None:
     Z = turn.T @ (G.transpose(0, 2, 1) @ G - H.transpose(0, 2, 1) @ H) @ turn
     far = [Z[:, i, i] > 3 for i in (0, 1)]
     assert np.mean(far[0] & far[1]) == pytest.approx(np.mean(far[0]) * np.mean(far[1]), abs=0.005)
+
+
+def told(s0, s1) -> float:
+    """E[s | second] - ln E[e^s | first]: at most the divergence of the two laws, equal to it for the true likelihood."""
+    return float(np.mean(s1) - np.log(np.mean(np.exp(s0))))
+
+
+@pytest.mark.parametrize(("q", "more"), [(2, 0.01), (3, 0.02), (5, 0.05)])
+def test_the_sharper_score_is_nearer_to_the_true_likelihood(q, more) -> None:
+    rng = np.random.default_rng(q)
+    G, H = rng.standard_normal((2, 60_000, q + 1, q))
+    Z = G.transpose(0, 2, 1) @ G - H.transpose(0, 2, 1) @ H
+    D = np.zeros((q, q))
+    D[0, 0], D[1, 1] = 4.0, -4.0
+    zero = np.zeros((q, q))
+    found = {
+        score: [
+            score("matrix-laplace", D, Y, 1.0) - score("matrix-laplace", zero, Y, 1.0) for Y in (Z, Z + D)
+        ]
+        for score in (of_blocks, sharper)
+    }
+    assert told(*found[sharper]) > told(*found[of_blocks]) + more
+    assert np.mean(np.exp(found[sharper][0])) == pytest.approx(1.0, abs=0.15)
+
+
+def test_the_sharper_score_agrees_where_the_factor_is_constant() -> None:
+    definite = np.array([[[5, 1], [1, 4]], [[-5, 1], [1, -9]]])
+    exact = np.zeros((2, 2), dtype=np.int64)
+    for kind, value in (("matrix-laplace", definite), ("upper-laplace", SYMMETRIC[2]), ("goe", SYMMETRIC[2])):
+        zero = exact if kind == "matrix-laplace" else np.zeros((4, 4))
+        assert sharper(kind, zero, value, 2.0) == pytest.approx(of_blocks(kind, zero, value, 2.0))
 
 
 @pytest.mark.parametrize(("rows", "tau"), [(8, 0.25), (2, 1.0)])

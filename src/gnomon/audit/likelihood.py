@@ -28,6 +28,24 @@ def of_blocks(kind: str, exact: Any, released: Any, scale: float) -> Matrix:
     return _BLOCKS[kind](exact, released, scale)
 
 
+def sharper(kind: str, exact: Any, released: Any, scale: float) -> Matrix:
+    """As `of_blocks`, with most of the factor that `_matrix_laplace` leaves out.
+
+    In the integral over A >= 0, A >= Z, each pair of eigenvalues a > 0 > -b of Z leaves room between its directions that
+    grows like sqrt(ab / (a + b)) far out and is constant where one of them is 0 (for q = 2 the integral can be done). So
+    sqrt(1 + ab / (a + b)), in units of twice the scale, stands for it. That is no density, but any score is a fair
+    attack, and this one tells more: 5 coordinates need a fifth of the runs.
+    """
+    if kind != "matrix-laplace":
+        return of_blocks(kind, exact, released, scale)
+    values = np.linalg.eigvalsh(_distance(exact, released)) / (2 * scale)
+    i, j = np.triu_indices(values.shape[-1], 1)
+    below, above = np.minimum(values[..., i], 0.0), np.maximum(values[..., j], 0.0)  # in ascending order
+    room = -below * above / np.maximum(above - below, 1e-300)
+    found: Matrix = np.log1p(room).sum(axis=-1) / 2 - np.abs(values).sum(axis=-1)
+    return found
+
+
 def _distance(exact: Any, released: Any) -> Matrix:
     return np.asarray(released - exact, dtype=np.float64)
 

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from gnomon.audit.attack import Attack, Runs
 from gnomon.audit.bound import gaussian_family
-from gnomon.audit.likelihood import of_blocks
+from gnomon.audit.likelihood import sharper
 from gnomon.audit.pair import Matrix, orthogonal_pair, search_pair, to_the_box
 from gnomon.privacy.accounting import mu_of, rho_of
 from gnomon.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
@@ -187,6 +187,6 @@ def _ratio_of_blocks(values: Whole, event: Event, tables: Tables) -> Runs:
 
 def _by_block(values: Whole, event: Event, tables: Tables) -> Runs:
     first, second = (
-        of_blocks(event.mechanism, exact, values, event.scale) for exact in (tables.first, tables.second)
+        sharper(event.mechanism, exact, values, event.scale) for exact in (tables.first, tables.second)
     )
     return second - first
