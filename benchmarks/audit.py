@@ -27,13 +27,14 @@ from gnomon.audit.attack import judged
 from gnomon.audit.bound import share_at_least, share_at_most
 from gnomon.audit.choice import choice_attack
 from gnomon.audit.likelihood import sharper
-from gnomon.audit.moments import moment_attack
+from gnomon.audit.moments import DIGITS, moment_attack
 from gnomon.audit.printed import covariance_attack
 from gnomon.audit.vectors import count_attack, sum_attack
 from gnomon.privacy.guarantee import ApproxDP, PureDP
 
 LOOSE = ApproxDP(4.0, 1e-5)
 PARTS = (100, 10, 1)
+MET = 50  # draws in an event before the law says anything about it
 PIECE, LARGE = 500, 1_000_000  # runs after which a slow or a fast attack is saved
 
 
@@ -261,21 +262,20 @@ def expected(q: int, epsilon: float, product: bool, runs: Any, samples: int) -> 
     thresholds = np.unique(np.quantile(np.concatenate(scores), np.r_[ends, 1 - ends]))
     factor, best = (2 if product else 1), []
     for n in 0.75 * np.asarray(runs):
-        # as if for few runs: an event that these draws hardly met is no choice
-        choosing = _bounds([s[0::2] for s in scores], thresholds, min(n, samples / 10))
-        telling = _bounds([s[1::2] for s in scores], thresholds, n)
+        choosing, telling = (_bounds([s[half::2] for s in scores], thresholds, n) for half in (0, 1))
         best.append(factor * float(telling.ravel()[np.argmax(choosing)]) / epsilon)
     return best
 
 
 def _bounds(scores: list[Any], thresholds: Any, n: float) -> Any:
-    """For each threshold what n runs would prove by scores above it, and by scores below it."""
+    """For each threshold what n runs would prove by scores above it, and by scores below it; nothing if hardly met."""
     above = [1 - np.searchsorted(np.sort(s), thresholds) / len(s) for s in scores]
     bounds = []
     for likelier, other in ((above[1], above[0]), (1 - above[0], 1 - above[1])):
         low, high = share_at_least(likelier * n, n, 0.025), share_at_most(other * n, n, 0.025)
         with np.errstate(divide="ignore"):
-            bounds.append(np.log(low) - np.log(high))
+            found = np.log(low) - np.log(high)
+        bounds.append(np.where(other * len(scores[0]) >= MET, found, -np.inf))
     return np.stack(bounds)
 
 
@@ -284,9 +284,8 @@ def _scores(rng: np.random.Generator, q: int, change: Any, moved: bool, samples:
     for _ in range(0, samples, 100_000):
         G, H = rng.standard_normal((2, 100_000, q + 1, q))
         Z = (G.transpose(0, 2, 1) @ G - H.transpose(0, 2, 1) @ H) / 2 + moved * change
-        found.append(
-            sharper("matrix-laplace", change, Z, 0.5) - sharper("matrix-laplace", 0 * change, Z, 0.5)
-        )
+        likelihoods = [sharper("matrix-laplace", exact, Z, 0.5) for exact in (0 * change, change)]
+        found.append(np.round(likelihoods[1] - likelihoods[0], DIGITS))
     return np.concatenate(found)
 
 

@@ -30,6 +30,7 @@ from gnomon.statistics.moments import Moments, ball
 
 Whole = npt.NDArray[np.int64]
 TOGETHER = 2**17  # entries of all runs in one call
+DIGITS = 9  # of a score: many outcomes tell exactly as much, and no threshold should cut between their rounding errors
 WIDE = ("goe", "discrete-gaussian", "none")  # a wide matrix holds many pairs that do not touch
 
 
@@ -189,4 +190,5 @@ def _by_block(values: Whole, event: Event, tables: Tables) -> Runs:
     first, second = (
         sharper(event.mechanism, exact, values, event.scale) for exact in (tables.first, tables.second)
     )
-    return second - first
+    scores: Runs = np.round(second - first, DIGITS)
+    return scores
