@@ -280,3 +280,16 @@ def test_events_name_the_columns_whose_lengths_were_counted() -> None:
     found = [e.statistic for e in regression().fit(*sparse(N, M)).events_ if "lengths" in e.statistic]
     told = [f"histogram of the lengths of the rows in {k} columns" for k in (M + 1, M, M)]
     assert found == [*told, "histogram of the lengths of the rows in the released subspace"]
+
+
+@pytest.mark.parametrize(("n", "m", "wanted"), [(5000, 40, 40), (5000, 40, 35), (5000, 40, 5), (300, 10, 1)])
+def test_the_dimension_that_was_asked_for_is_the_one_that_is_released(n: int, m: int, wanted: int) -> None:
+    """Where stage two cannot bear it, stage one has everything."""
+    assert regression(1.0, n_components=wanted).fit(*sparse(n, m)).n_components_ == wanted
+
+
+def test_without_noise_the_mean_of_the_target_is_that_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = sparse(400, 6)
+    monkeypatch.setattr(pca_regression, "stages", lambda *told: pca_regression.Stages(None))
+    found = regression(math.inf, 0.0, not_private=True).fit(X, np.clip(y / 4 + 0.5, -1, 1))
+    assert found.model_.means[0, -1] == pytest.approx(float(np.mean(y / 4 + 0.5)), abs=2e-3)

@@ -21,7 +21,7 @@ from gnomon.release.base import Account, Table
 from gnomon.release.pca_look import SECOND_GRID, Place, features, fitting_radius, noisy_sum, row_sensitivity
 from gnomon.release.pca_residual import bearable, second_stage
 from gnomon.release.pca_stages import MEAN, Model, StageOne, chart_of, into, outside_of, seen_by, stage_one
-from gnomon.statistics.grid import GRID, Matrix
+from gnomon.statistics.grid import GRID, Matrix, ball_shrink
 from gnomon.statistics.moments import Moments, ball
 from gnomon.table.encode import Rows
 
@@ -85,8 +85,8 @@ def stages(n: int, m: int, loss: Spendable, wanted: int | None = None) -> Stages
         return Stages(None, m)
     parts = shares(n, m, loss)
     rest = loss if parts is None else loss.split(*parts)[-1]
-    most = min(bearable(n, m, rest.split(1 - FIRST)[0]), wanted or m)
-    return Stages(parts, most if most >= min(m, wanted or m, FEWEST) else 0)
+    most = bearable(n, m, rest.split(1 - FIRST)[0])
+    return Stages(parts, (wanted or most) if most >= max(wanted or 0, min(m, FEWEST)) else 0)
 
 
 def with_target(table: Table, account: Account, place: Place, loss: Spendable, wanted: int | None) -> Model:
@@ -138,7 +138,7 @@ def _first_moments(
 
     one = stage_one(table, account, loss, rows_and_target, [TARGET, beside.constant], beside.ball)
     mean = one.mean(one.S[:m, m + 1], float(one.beside[m + 1]))
-    target_noise = float(one.beside[m] * one.beside[m + 1] / one.beside[0])
+    target_noise = float(one.beside[m]) * GRID * ball_shrink(m) / beside.constant
     level = float(one.mean(one.S[m : m + 1, m + 1], target_noise)[0])
     variance = max(float(one.S[m, m]) / n - level**2, 0.02)
     found = one.spectrum(mean)
