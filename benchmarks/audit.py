@@ -71,7 +71,7 @@ def _mechanisms() -> Iterator[Case]:
         (1, 2.0, 6_000),
         (2, 4.0, 1_000_000),
         (3, 4.0, 1_000_000),
-        (5, 6.0, 4_000_000),
+        (5, 6.0, 9_000_000),
     ):
         yield case(f"matrix {q}", lambda q=q, e=epsilon: moment_attack(q, PureDP(e), **matrix), runs)
     for q, epsilon, runs in ((2, 4.0, 1_000_000), (3, 4.0, 1_000_000), (5, 8.0, 1_000_000)):
@@ -193,8 +193,9 @@ def scores(out: Path, case: Case, attack: Attack, neighbour: bool, runs: int, en
 
 def found(case: Case, attack: Attack, held: list[Any]) -> dict[str, Any]:
     """What one attack finds with all of its runs and with the first of them."""
-    counts = sorted({max(20, min(map(len, held)) // part) for part in PARTS})
-    findings = [judged(attack, held[0][:n], held[1][:n]) for n in counts]
+    fewest = min(map(len, held))
+    parts = [part for part in PARTS if fewest // part >= 20]
+    findings = [judged(attack, *(runs[: len(runs) // part] for runs in held)) for part in parts]
     claim, last = attack.claim, findings[-1]
     print(f"{case.key}: {last.share:.0%} seen of {claim.epsilon:g} {'BROKEN' * last.broken}", flush=True)
     return {

@@ -34,7 +34,7 @@ def sharper(kind: str, exact: Any, released: Any, scale: float) -> Matrix:
     In the integral over A >= 0, A >= Z, each pair of eigenvalues a > 0 > -b of Z leaves room between its directions that
     grows like sqrt(ab / (a + b)) far out and is constant where one of them is 0 (for q = 2 the integral can be done). So
     sqrt(1 + ab / (a + b)), in units of twice the scale, stands for it. That is no density, but any score is a fair
-    attack, and this one tells more: 5 coordinates need a fifth of the runs.
+    attack, and this one tells more (docs/results/audit.md).
     """
     if kind != "matrix-laplace":
         return of_blocks(kind, exact, released, scale)
