@@ -175,6 +175,16 @@ def test_without_noise_the_slope_is_that_of_the_rows() -> None:
     assert left == pytest.approx(1 - math.sqrt(0.95), abs=0.01)
 
 
+@pytest.mark.parametrize("seen", [-3.0, 0.0, 1.0, 40.0])
+def test_no_noise_makes_distances_vary_more_than_their_reach_allows(seen: float) -> None:
+    """A distance is cut at its reach: its variance is at most the reach's square, and twice that once the cut is undone."""
+    first = Slope(np.zeros(1), np.eye(1), np.zeros(1), 0.0, 0.2)
+    lens = Lens.of(np.zeros((1, 1)), first.covariance, whole=True)
+    n, reach = 100, 0.5
+    found = refined_slope(first, lens, n * np.diag([0.5, seen, 1.0]), n * np.full((3, 3), 1e-3), n, reach)
+    assert 0 < found.rest < 2 * reach**2
+
+
 def test_a_slope_and_its_gaussian_say_the_same() -> None:
     rng = np.random.default_rng(1)
     A = rng.standard_normal((3, 3))

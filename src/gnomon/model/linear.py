@@ -88,7 +88,7 @@ def refined_slope(first: Slope, lens: Lens, sums: Matrix, noise: Matrix, n: int,
     move = S[:P, :P] - np.outer(shift, shift) - start
     weight = shrink_weight(float(np.sum(move**2)), P * (P + 1) * float(noise[0, 0]) ** 2)
     found = spectrum(start + weight * move, weight * float(noise[0, 0]))
-    variance = max(float(S[P, P]) - level**2, float(noise[P, P]), 1e-12)
+    variance = min(max(float(S[P, P]) - level**2, float(noise[P, P]), 1e-12), reach**2)  # d is within reach
     unsure = replace(found, noise=float(noise[0, 0]))
     cross = target_covariance(unsure, S[:P, P] - shift * level, float(noise[0, P]), variance)
     slope = found.vectors @ (cross / found.floored)
