@@ -44,7 +44,8 @@ SOURCES = (
     "PCA-Gauss: epsilon_mu = 0.1 and epsilon_Sigma = 0.9 of the model's part; the PCA's share of epsilon is swept over "
     "0.2 and 0.5 (the paper: ten values), the dimension over 1 to 16 (classification: "
     "2 to 32), and the best is reported as in the paper.",
-    "*PCA-Gauss, ours* is the default of this library: noisy moments in the full dimension, then, where the table can pay it, a second look.",
+    "*PCA-Gauss, ours* is the default of this library: noisy moments in the full dimension, then, where the table can "
+    "pay it, a second look.",
 )
 
 
