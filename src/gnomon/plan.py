@@ -108,7 +108,7 @@ def choose(schema: Schema, rows: int, guarantee: Guarantee, target: str | None =
 
     PCA-Gauss is planned for the worst table, in which no direction matters more than another, and RON-Gauss for all
     alike. On the tables compared, PCA-Gauss kept far more on faces and blogs, where its worst case was up to 1.6 times
-    RON-Gauss's error, and a little less on buzz: it counts half.
+    RON-Gauss's error: it counts half.
     """
     plans = plan(schema, rows, guarantee, target)
     if not plans:
