@@ -114,6 +114,8 @@ def one(method: str, folder: Path, epsilon: float, delta: float, trial: int, wal
         line |= score.likeness(made.table, real.table, schema, trial)
     elif outcome.status == "done":
         told = np.load(f"{out}.npz")
+        if not all(np.isfinite(told[name]).all() for name in told.files if told[name].dtype.kind == "f"):
+            return {**line, "status": "failed", "why": "its predictions are not numbers"}
         task, truth = Encoder(Schema.load(folder / "schema.toml")).task, np.load(folder / "test.npz")["y"]
         line["utility"] = score.predictions(task, told, truth)
     for left in (out, Path(f"{out}.npz")):
@@ -162,7 +164,10 @@ def run(told: argparse.Namespace) -> None:
                         continue
                     smaller = _exceeded_on_smaller(lines, name, method)
                     if smaller is not None:
-                        found = {"status": "exceeded", "why": f"not run, it exceeded on {TABLES[smaller].title}"}
+                        found = {
+                            "status": "exceeded",
+                            "why": f"not run, it exceeded on {TABLES[smaller].title}",
+                        }
                     else:
                         folder = prepare(table, told.data, told.work, trial)
                         found = one(method, folder, at, table.delta, trial, told.wall)
@@ -195,7 +200,9 @@ def _exceeded_on_smaller(lines: list[Line], table: str, method: str) -> str | No
     if table not in sizes:
         return None
     over = [line["table"] for line in lines if line["method"] == method and line["status"] == "exceeded"]
-    fits = [t for t in over if t in sizes and all(a <= b for a, b in zip(sizes[t], sizes[table], strict=True))]
+    fits = [
+        t for t in over if t in sizes and all(a <= b for a, b in zip(sizes[t], sizes[table], strict=True))
+    ]
     return fits[0] if fits else None
 
 

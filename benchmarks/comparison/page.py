@@ -78,8 +78,7 @@ class Results:
         """What stands in the place of a number that is not there."""
         lines = [line for line in self.of(table, method, epsilon) if line["status"] != "done"]
         if lines:
-            word = {"exceeded": "exceeded", "failed": "failed", "refused": "refused"}[lines[0]["status"]]
-            return f"{word} ({lines[0]['why'].split(';')[0].rstrip('.')[:90]})"
+            return f"{lines[0]['status']} ({lines[0]['why'].split(';')[0].rstrip('.')[:90]})"
         if self.exceeded(table, method):
             return "not run: exceeded at another epsilon"
         return "not run"
@@ -144,7 +143,6 @@ def _summary(found: Results) -> list[str]:
 def _table(found: Results, table: str) -> list[str]:
     line, metric = found.known(table), found.metric(table)
     other = _other(metric)
-    trials = len(found.real(table))
     beside = [f"{name} {_number(found.score(table, REAL, 0.0, name))}" for name in (metric, other) if name]
     worst = [f"{name} {_number(found.floor(table, name))}" for name in (metric, other) if name]
     head = ["method", f"{metric}, ε = 0.5", "ε = 1", "ε = 4", *([f"{other}, ε = 1"] if other else [])]
@@ -153,7 +151,8 @@ def _table(found: Results, table: str) -> list[str]:
         f"## {TABLES[table].title}",
         "",
         f"{line['rows']:,} rows to release, {line['columns']} columns ({line['width']} encoded), delta = "
-        f"{TABLES[table].delta:g}, {'one trial' if trials == 1 else f'{trials} trials (± half their range)'}. Real rows: "
+        f"{TABLES[table].delta:g}. Figures with ± are means of two or three trials and half of their range, others one "
+        "run. Real rows: "
         f"{', '.join(beside)}; without rows: {', '.join(worst)}. In bold what `--method auto` takes at epsilon 1.",
         "",
         f"| {' | '.join(head)} |",

@@ -35,48 +35,43 @@ lines behind every figure are in [comparison/runs.jsonl](comparison/runs.jsonl).
 
 CONCLUSIONS = """## What it shows
 
-One run stands behind each figure: on Adult, three releases of one method differed by ± 0.02 to 0.05 in
-AUROC (see [the compared methods](../baselines.md)), on tables of a hundred rows by far more, so a few
-hundredths mean nothing.
+Most of gnomon's methods have three trials at epsilon 1, peers one; a second run of a peer on Adult (an earlier
+one) differed by 0.014 to 0.05, and tables of a hundred rows have twenty to test on, so a few hundredths mean
+nothing.
 
-- **Many columns, mostly numbers: the recommended release is first on three tables of five, level on a fourth.** At
-  epsilon 1 `auto` takes PCA-Gauss on all of them: accuracy 0.90 on MNIST (next 0.83, real rows 0.95), R2 0.45 on
-  BlogFeedback (next 0.16, real rows 0.38; another run gave 0.36), AUROC 0.76 on faces (next 0.71). On sports it is
-  level with MODIPS (0.867 and, in another run, 0.877 against 0.871; no marginal tool or GAN was run on these, see the
-  end). On Buzz it is behind RON-Gauss and MODIPS (R2 0.872 against 0.904 and 0.903, real rows 0.94; 0.871 and 0.875
-  in two other runs): a second look at the directions that tell of the target is what it lacks there.
-- **It is not first everywhere.** MODIPS, a Gaussian of all columns, is level or ahead on KDD 1999 (accuracy 0.987
-  against 0.980) and Adult (AUROC 0.884 against 0.881), in less time. There, and on Buzz, the recommended release is
-  dominated, by about what another run may change. On Dermatology (0.84 against 0.55, one run: the means of eight and of
-  fifty splits are 0.68, by logistic regression and by a forest), HCC survival and Coimbra, DPRP is ahead of what
-  `auto` takes, which is a model release always.
+- **Many columns of numbers: the recommended release is first on all five tables.** At epsilon 1 `auto` takes
+  PCA-Gauss on each: accuracy 0.897 on MNIST (RON-Gauss 0.839, MODIPS 0.834, real rows 0.947), AUROC 0.758 ±
+  0.011 on faces (RON-Gauss and DPRP 0.724), R2 0.925 ± 0.006 on Buzz (Blocki 0.909, MODIPS 0.898 ± 0.010, real
+  rows 0.928), R2 0.36 ± 0.06 on BlogFeedback (Blocki 0.17, real rows 0.38). On sports its lead is within what
+  another run may change (0.876 ± 0.004; RON-Gauss 0.873 ± 0.008, MODIPS 0.871 ± 0.002). The marginal tools
+  that finished stay behind: on Buzz MST reaches 0.887 and PrivBayes 0.884, on sports 0.132 and 0.824.
+- **KDD 1999 is the exception among the large tables**: RON-Gauss 0.989, MODIPS 0.988 and DPRP 0.984 are ahead
+  of PCA-Gauss, which `auto` takes (0.979 ± 0.001), in the same time or less. Its columns are mixed, most rows
+  nearly repeat each other, and its accuracy there does not grow with epsilon: the model is wrong, not the
+  noise. On Adult the three models are level (0.875 ± 0.006, 0.872 and 0.873).
+- **Small tables**: the model that `auto` takes is at or near the best on Wisconsin, Indian liver patients and
+  cervical risk, and at chance where everything is (Coimbra, Caesarian, HCC survival at epsilon 1: intervals of
+  ± 0.1 to 0.2 on about twenty test rows). DPRP and the compared methods that are ahead there are so by less
+  than that.
 - **A narrow table of categories: marginal tools keep the distributions, not the classifier.** On Adult (15
-  columns, 10 of them of few values), OpenDP's MST has a little over half of gnomon's error in one-way marginals (0.064
-  against 0.110 of RON-Gauss and 0.136 of PCA-Gauss) and less in pairs (0.111 against 0.136), though its
-  numbers come in 16 bins. A classifier trained on it reaches 0.83, on PCA-Gauss 0.88. `gnomon plan` says
-  so: at most 20 released columns, more than half of them categories, booleans or whole numbers of at most
-  16 values. The threshold rests on this one large table; on Caesarian (64 rows), which it also covers,
-  everything is noise at epsilon 1.
-- **GANs** keep little: on Adult, PATECTGAN reaches 0.61 and marginals that are 0.47 off; on Wisconsin it reaches
-  0.71 and DPCTGAN is below chance, where PCA-Gauss reaches 0.99; on Indian liver patients 0.49 and 0.57 against
-  0.71.
-- **Speed.** No peer that releases rows is faster: MST took 93 CPU seconds and 1.9 GB on Adult, PCA-Gauss
-  1.9 and 0.5 GB; 33 seconds against 0.1 on the 64 rows of Caesarian. OpenDP's AIM was stopped on Adult
-  after 20 minutes by the clock, in which the busy machine gave it 356 seconds of processor time: less than
-  ten minutes of its own.
-- **One model trained directly** (diffprivlib) is fast, and worse than a model trained on what `auto`
-  releases everywhere but on HCC survival; its linear regression is unusable at these budgets."""
+  columns, 10 of them of few values), OpenDP's MST has about half of gnomon's error in one-way marginals (0.062
+  against 0.111 of RON-Gauss and 0.125 of PCA-Gauss) and less in pairs (0.109 against 0.137 and 0.163), though
+  its numbers come in 16 bins. A classifier trained on it reaches 0.82, on PCA-Gauss 0.875. `gnomon plan` says
+  so: at most 20 released columns, more than half of them categories, booleans or whole numbers of at most 16
+  values. The threshold rests on this one large table.
+- **GANs** keep little: PATECTGAN is at chance or below on MNIST (0.10), sports (0.11), faces (0.50), KDD
+  (0.17), Buzz, BlogFeedback and near it on Adult (0.56), after 25 to 590 CPU seconds.
+- **Speed.** No peer that releases rows is within ten times: on Buzz 380 (MST) and 508 CPU seconds (PrivBayes)
+  against 0.5; on sports 165 and 338 against 2.1; on Adult 73 (MST) against 2.1. Of the compared methods MODIPS
+  needs 0.4 to 1.5 times the time of PCA-Gauss and RON-Gauss 0.6 to 1.2 times: the recommended release is
+  dominated in time and score on KDD alone.
+- **One model trained directly** (diffprivlib) is fast, and worse than a model trained on what `auto` releases
+  wherever there are more than a few hundred rows; its linear regression is unusable at these budgets."""
 
 NOT_RUN = """- **private-pgm's own AIM and MST**: `mbi` on the package index holds its estimator only, the mechanisms are
   scripts of its repository and cannot be installed. OpenDP's AIM and MST run on that estimator (mbi 1.1).
-- **Marginal tools and GANs on the six wide tables** (MNIST, sports, faces, Buzz, BlogFeedback, KDD): no
-  processor time was left on the shared machine. MST looks at every pair of columns: 105 on Adult, 1,035 on
-  sports, 307,720 on MNIST; by 93 seconds for the first, the narrowest would take about a quarter of an
-  hour. That is an estimate, not a run.
-- **OpenDP's AIM** elsewhere: not run, as it did not finish on the 15 columns of Adult.
-- **dpmm** (AIM, MST, PrivBayes): installs and works; on a made-up table of 2,000 rows and 6 columns it took
-  137 to 273 seconds by the clock on the busy machine. Not run on these tables.
-- **SmartNoise's GANs** on the tables without a figure: not run. Its AIM and MST: not run, the
-  same algorithms.
-- **Three trials on the small tables**: one was run.
-- **Compared methods and epsilons without a figure** ("not run"): left out for time, epsilon 1 first."""
+- **A peer that exceeded ten minutes of processor time, twenty by the clock or 9 GB** is marked; it was not run
+  at other epsilons, nor on tables with at least as many rows and columns. dpmm's MST had 243 seconds of
+  processor time on sports when the clock stopped it.
+- **Marked "not run"**: left out for time, on a machine with two cores: peers at epsilon 0.5 and 4, dpmm on the
+  small tables, MST on the widest tables, some compared methods on MNIST and KDD."""
