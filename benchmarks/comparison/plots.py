@@ -110,7 +110,10 @@ def cost_plot(found: Any, path: Path) -> None:
                 x, y = zip(*points, strict=True)
                 axis.scatter(x, y, color=colour, marker=marker, s=28, label=method)
             stopped = [
-                (line[what], i) for i, t in enumerate(found.tables) for line in found.exceeded(t, method)
+                (line[what], i)
+                for i, t in enumerate(found.tables)
+                for line in found.exceeded(t, method)
+                if what in line
             ]
             for used, i in stopped:
                 axis.scatter(
