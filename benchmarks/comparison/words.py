@@ -40,7 +40,7 @@ one) differed by 0.014 to 0.05, and tables of a hundred rows have twenty to test
 nothing.
 
 - **Many columns of numbers: the recommended release is first on all five tables.** At epsilon 1 `auto` takes
-  PCA-Gauss on each: accuracy 0.897 on MNIST (RON-Gauss 0.839, MODIPS 0.834, real rows 0.947), AUROC 0.758 ±
+  PCA-Gauss on each: accuracy 0.897 on MNIST (DPRP 0.849, MODIPS 0.834, real rows 0.947), AUROC 0.758 ±
   0.011 on faces (RON-Gauss and DPRP 0.724), R2 0.925 ± 0.006 on Buzz (Blocki 0.909, MODIPS 0.898 ± 0.010, real
   rows 0.928), R2 0.36 ± 0.06 on BlogFeedback (Blocki 0.17, real rows 0.38). On sports its lead is within what
   another run may change (0.876 ± 0.004; RON-Gauss 0.873 ± 0.008, MODIPS 0.871 ± 0.002). The marginal tools
@@ -63,11 +63,11 @@ nothing.
   (0.17), Buzz, BlogFeedback and near it on Adult (0.56), after 25 to 590 CPU seconds.
 - **Speed.** No peer that releases rows is within ten times: on Buzz 380 (MST) and 508 CPU seconds (PrivBayes)
   against 0.5; on sports 165 and 338 against 2.1; on Adult 73 (MST) against 2.1. Of the compared methods MODIPS
-  needs 0.4 to 1.5 times the time of PCA-Gauss and RON-Gauss 0.6 to 1.2 times: the recommended release is
-  dominated in time and score on KDD alone.
-- **One model trained directly** (diffprivlib) is fast, level on KDD (0.983) and Indian liver patients (0.68), and worse than
-  a model trained on what `auto` releases on the other tables of more than 150 rows; its linear regression is unusable at
-  these budgets."""
+  needs 0.4 to 1.5 times the time of PCA-Gauss and RON-Gauss 0.6 to 1.2 times: of the large tables, the
+  recommended release is dominated in time and score on KDD alone.
+- **One model trained directly** (diffprivlib) is fast, level on KDD (0.983) and Indian liver patients (0.68),
+  and worse than a model trained on what `auto` releases on the other tables of more than 150 rows; its linear
+  regression is unusable at these budgets."""
 
 NOT_RUN = """- **private-pgm's own AIM and MST**: `mbi` on the package index holds its estimator only, the mechanisms are
   scripts of its repository and cannot be installed. OpenDP's AIM and MST run on that estimator (mbi 1.1).
