@@ -99,3 +99,28 @@ def test_rows_behind_a_fresh_projection_withstand_too() -> None:
     finding = audit(tail, 300, certain=SURELY)
     assert not finding.broken
     assert finding.epsilon > 0.0
+
+
+@pytest.mark.parametrize(("claim", "m"), [(PureDP(8.0), 4), (ApproxDP(8.0, 1e-5), 40)])
+@pytest.mark.parametrize(("signs", "least"), [((1.0, -1.0), 0.5), ((-1.0, -1.0), 0.1)])
+def test_a_numeric_target_and_its_second_stage_cost_no_more_than_they_charge(claim, m, signs, least) -> None:
+    """One record at a corner of the box and its target at an end, against another corner and the other end."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.1, 0.1, (2, 6000, m)), rng.uniform(-0.1, 0.1, (2, 6000))
+    X[1], y[1] = X[0], y[0]
+    X[:, 0], y[:, 0] = [np.ones(m), np.resize(signs, m)], [1.0, -1.0]
+    made = METHODS["pca-gauss"](claim.epsilon, claim.delta, bounds=(-1, 1), target_bounds=(-1, 1))
+    several, reached = Trials.of(made, claim, X, y), 0.0
+    whole = claim.epsilon if claim.delta == 0 else mu_of(claim.epsilon, claim.delta) ** 2
+    with watched() as watch:
+        for i in range(6):
+            mine, others = several.run(watch, bool(i % 2))
+            assert sum(step.exact.ndim == 3 for step in mine) == 2  # both stages' moment matrices
+            spent = sum(map(cost, mine, others), Cost())
+            used, other = spent.epsilon, spent.squared_mu
+            if claim.delta > 0:
+                used, other = other, used
+            assert other == 0
+            assert used <= whole * (1 + 1e-9)
+            reached = max(reached, used)
+    assert reached >= least * whole
