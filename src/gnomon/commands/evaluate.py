@@ -77,7 +77,7 @@ def run(
     check_place(out)
     if rows < 10:
         raise ParameterError(f"The option --rows must be at least 10. Got {rows} instead.")
-    with Watch(passes=1) as watch:
+    with Watch(passes=0, unit="trials") as watch:
         found = evaluate(
             release,
             real,
