@@ -55,17 +55,16 @@ nothing.
   than that.
 - **A narrow table of categories: marginal tools keep the distributions, not the classifier.** On Adult (15
   columns, 10 of them of few values), OpenDP's MST has about half of gnomon's error in one-way marginals (0.062
-  against 0.111 of RON-Gauss and 0.125 of PCA-Gauss) and less in pairs (0.109, dpmm's MST
-  0.049, against 0.137 and 0.163), though
-  its numbers come in 16 bins. A classifier trained on either reaches 0.82, on PCA-Gauss 0.875. `gnomon plan` says
-  so: at most 20 released columns, more than half of them categories, booleans or whole numbers of at most 16
-  values. The threshold rests on this one large table.
+  against 0.111 of RON-Gauss and 0.125 of PCA-Gauss) and less in pairs (0.109, dpmm's MST 0.049, against 0.137
+  and 0.163), though its numbers come in 16 bins. A classifier trained on either reaches 0.82, on PCA-Gauss
+  0.875. `gnomon plan` says so: at most 20 released columns, more than half of them categories, booleans or
+  whole numbers of at most 16 values. The threshold rests on this one large table.
 - **GANs** keep little: PATECTGAN is at chance or below on MNIST (0.10), sports (0.11), faces (0.50), KDD
   (0.17), Buzz, BlogFeedback and near it on Adult (0.56), after 25 to 590 CPU seconds.
 - **Speed.** No peer that releases rows is within ten times: on Buzz 380 (MST) and 508 CPU seconds (PrivBayes)
-  against 0.5; on sports 165 and 338 against 2.1; on Adult 73 and 153 (MST) against 2.1; both AIMs exceeded ten minutes there. Of the compared methods MODIPS
-  needs 0.4 to 1.5 times the time of PCA-Gauss and RON-Gauss 0.6 to 1.2 times: of the large tables, the
-  recommended release is dominated in time and score on KDD alone.
+  against 0.5; on sports 165 and 338 against 2.1; on Adult 73 and 153 (MST) against 2.1; both AIMs exceeded ten
+  minutes there. Of the compared methods MODIPS needs 0.4 to 1.5 times the time of PCA-Gauss and RON-Gauss 0.6
+  to 1.2 times: of the large tables, the recommended release is dominated in time and score on KDD alone.
 - **One model trained directly** (diffprivlib) is fast, level on KDD (0.983) and Indian liver patients (0.68),
   and worse than a model trained on what `auto` releases on the other tables of more than 150 rows; its linear
   regression is unusable at these budgets."""
