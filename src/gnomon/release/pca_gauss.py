@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from gnomon.errors import ParameterError
 from gnomon.model.linear import Slope
-from gnomon.model.refine import ROOM
 from gnomon.model.repair import mixture_of
 from gnomon.privacy.guarantee import ZCDP, GaussianDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import moment_noise
@@ -23,10 +22,19 @@ from gnomon.release.pca_look import Fit, affordable, look
 from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
 from gnomon.release.pca_regression import HOLDS, stages, with_target
 from gnomon.release.pca_source import SOURCES, check_public
-from gnomon.release.pca_stages import LABEL, LAMBDA, Model, classified, gaussian, warn_of_small
+from gnomon.release.pca_stages import (
+    LABEL,
+    LAMBDA,
+    Model,
+    bearable_dimensions,
+    classified,
+    gaussian,
+    warn_of_small,
+)
 from gnomon.release.ron_gauss import auto_dimension, class_sums, first_map
 from gnomon.release.ron_gauss import look as look_projected
 from gnomon.statistics.grid import GRID, Matrix
+from gnomon.statistics.moments import ball
 from gnomon.table.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -93,17 +101,7 @@ def drowned(planned: Plan, n: int, m: int, classes: int, loss: Spendable) -> boo
 
 
 def _bearable(n: int, m: int, classes: int, loss: Spendable) -> int:
-    most = 0
-    while most < m and _relative_noise(most + 1, n, classes, loss) <= 1:
-        most += 1
-    return most
-
-
-def _relative_noise(p: int, n: int, classes: int, loss: Spendable) -> float:
-    """The largest eigenvalue of the noise beside the variance of one of p equal directions, in an average class."""
-    fine = 2**20
-    law = moment_noise(p + 1, loss, ball=fine * (1 + (LAMBDA / GRID) ** 2), blocks=classes).law
-    return 2 * math.sqrt(p) * ROOM * p * law.off_diagonal / fine * classes / n
+    return bearable_dimensions(n, m, loss, beside=1, ball=ball(LAMBDA), classes=classes)
 
 
 class PcaGauss(ModelRelease):

@@ -14,37 +14,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gnomon.model.linear import Slope, refined_slope
-from gnomon.model.refine import ROOM, Lens
+from gnomon.model.refine import Lens
 from gnomon.privacy.guarantee import Adjacency, Spendable
-from gnomon.privacy.mechanism import moment_noise, release_moments
+from gnomon.privacy.mechanism import release_moments
 from gnomon.release.base import Account, Table
 from gnomon.release.map import PublicMap, Vector
 from gnomon.release.pca_look import binned, counted, holding
-from gnomon.release.pca_stages import CLASS_GRID, Through, through
+from gnomon.release.pca_stages import CLASS_GRID, Through, bearable_dimensions, through
 from gnomon.statistics.grid import GRID, Matrix, ball_shrink, fine_grid, into_ball
 from gnomon.statistics.moments import Moments, ball
 from gnomon.table.encode import Rows
 
-LENGTHS, DISTANCES = (
-    0.03,
-    0.03,
-)  # of the stage's budget: how long rows are, how far targets lie from the first slope
+# Shares of the stage's budget: how long rows are, and how far targets lie from the first slope.
+LENGTHS, DISTANCES = 0.03, 0.03
 HOLDS_ROWS, HOLDS_TARGETS = 0.9, 0.95  # the part of them that keeps its full weight
 EXPECTED = 2.5  # standard deviations, the distance that most targets should keep
 DISTANCE, CONSTANT = round(0.7 * GRID), round(0.3 * GRID)  # beside a row of length GRID
 
 
 def bearable(n: int, m: int, loss: Spendable) -> int:
-    """In how many dimensions the noise of the second moments stays below the moments themselves; public numbers only."""
-    most, fine = 0, 2**20
-    T = fine * ball(CONSTANT, DISTANCE**2) / GRID**2
-    while most < m:
-        p = most + 1
-        law = moment_noise(p + 2, loss, ball=T).law
-        if 2 * math.sqrt(p) * ROOM * p * law.off_diagonal / fine / n > 1:
-            break
-        most = p
-    return most
+    """In how many dimensions the stage's noise can be borne; public numbers only."""
+    return bearable_dimensions(n, m, loss, beside=2, ball=ball(CONSTANT, DISTANCE**2))
 
 
 @dataclass(frozen=True)
@@ -59,16 +49,16 @@ class Residuals:
     slope: Vector  # of the target, by one ball of the lens
     level: float
     centre: float
-    reach: float
+    unit: float
 
     def of(self, rows: Rows) -> tuple[Matrix, Vector, Vector]:
-        """Rows on the grid, their weight in [0, 1], and the weighed distance in units of `reach`."""
+        """Rows on the grid, their weight in [0, 1], and the weighed distance, in units of `unit`."""
         Z = self.seen.integers(rows.X)
         longest = np.sqrt(np.einsum("ij,ij->i", Z, Z))
         weight: Vector = self.seen.fine / np.maximum(longest, self.seen.fine)
         fine = fine_grid(float(np.linalg.norm(self.slope)))
         expected = (Z @ np.rint(self.slope * fine)) / (fine * self.seen.fine)
-        distance: Vector = ((rows.numbers - self.centre) / self.reach - self.level - expected) * weight
+        distance: Vector = ((rows.numbers - self.centre) / self.unit - self.level - expected) * weight
         return Z, weight, distance
 
 

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from gnomon.errors import GnomonWarning
 from gnomon.model.discriminant import basis, class_means, class_sizes, overall_mean, pooled_covariance
 from gnomon.model.mixture import Codes, Mixture
-from gnomon.model.refine import Lens, refined
+from gnomon.model.refine import ROOM, Lens, refined
 from gnomon.model.repair import Sums
 from gnomon.model.spectrum import Spectrum, spectrum
 from gnomon.privacy.guarantee import Adjacency, Spendable
-from gnomon.privacy.mechanism import release_moments
+from gnomon.privacy.mechanism import moment_noise, release_moments
 from gnomon.release.base import Account, Table
 from gnomon.release.map import PublicMap
 from gnomon.release.pca_look import Place, class_radii
@@ -127,6 +127,22 @@ def classified(
         noisy = stage_two(table, account, second, chart, lens)
         mixture = refined(lens, noisy, counts, count_noise, means.doubt @ R**2, n)
     return Model(chart, mixture, outside_of(one, found, mean, R, place))
+
+
+def bearable_dimensions(n: int, m: int, loss: Spendable, *, beside: int, ball: int, classes: int = 1) -> int:
+    """In how many dimensions p a second stage's noise stays below what it measures; public numbers only.
+
+    That is, its largest eigenvalue beside the variance of one of p equal directions, in an average class, where `beside`
+    coordinates stand beside the rows and no row leaves `ball`.
+    """
+    most, fine = 0, 2**20
+    while most < m:
+        p = most + 1
+        law = moment_noise(p + beside, loss, ball=fine * ball / GRID**2, blocks=classes).law
+        if 2 * math.sqrt(p) * ROOM * p * law.off_diagonal / fine * classes / n > 1:
+            break
+        most = p
+    return most
 
 
 def fitted(
