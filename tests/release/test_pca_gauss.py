@@ -212,7 +212,8 @@ def test_no_neighbour_moves_the_lengths_of_classes_beyond_their_sensitivity(
 
 
 ROADS: dict[str, tuple[int, int, float, float, int]] = {  # rows, columns, epsilon, delta, mechanisms used
-    "all columns": (4000, 8, 4.0, 1e-5, 7),
+    "all columns": (4000, 8, 4.0, 1e-5, 8),
+    "a subspace, and its labels asked for": (12_000, 80, 1.0, 1e-5, 7),
     "a subspace": (4000, 40, 1.0, 1e-5, 6),
     "stage one alone": (400, 20, 4.0, 1e-5, 4),
     "a random projection": (400, 20, 0.5, 0.0, 2),
@@ -250,6 +251,8 @@ def test_nothing_but_noisy_numbers_shapes_a_release(monkeypatch: pytest.MonkeyPa
     assert np.array_equal(first.model_.means, second.model_.means)
     assert np.array_equal(first.model_.covariances, second.model_.covariances)
     assert np.array_equal(first.outside_, second.outside_)
+    assert (first.labels_ is None) == (second.labels_ is None)
+    assert first.labels_ is None or np.array_equal(first.labels_.level, second.labels_.level)
     held = second.map_.arrays()
     assert all(np.array_equal(part, held[name]) for name, part in first.map_.arrays().items())
 

@@ -140,11 +140,11 @@ class Release(BaseEstimator):  # type: ignore[misc]
             account.public.append(
                 "the set of class labels, taken from y as the caller declared by passing it"
             )
-        self._release(table, account)
         self.guarantee_ = guarantee
         self.schema_ = table.schema
         self.encoder_ = table.encoder
         self.n_rows_ = table.n
+        self._release(table, account)
         self.events_ = tuple(account.events)
         self.certificate_ = self._certify(table, account)
         self._like = table.source.form()

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import ParameterError
+from gnomon.model.labels import Labels, learned, pooled_labels
 from gnomon.model.linear import Slope
 from gnomon.model.repair import mixture_of
 from gnomon.privacy.guarantee import ZCDP, GaussianDP, Guarantee, PureDP, Spendable
@@ -18,6 +20,7 @@ from gnomon.privacy.mechanism import moment_noise
 from gnomon.projection.orthonormal import haar
 from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
 from gnomon.release.kept import KeptSource
+from gnomon.release.pca_labels import DRAWS, pooled_is_better, question
 from gnomon.release.pca_look import Fit, affordable, look
 from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
 from gnomon.release.pca_regression import HOLDS, stages, with_target
@@ -133,6 +136,7 @@ class PcaGauss(ModelRelease):
     """
 
     name: ClassVar[str] = "pca-gauss"
+    labels_: Labels | None = None  # a rule that labels decoded rows; None: they keep the class that drew them
 
     def __init__(
         self,
@@ -208,10 +212,11 @@ class PcaGauss(ModelRelease):
         if self.calibration == "paper" or self.pca != "auto":
             pca = "laplace" if self.pca == "auto" else self.pca
             printed = self.calibration == "paper"
-            asked = Wanted(pca, self.public, self.pca_share, self._paper_dimension(table), printed)
-            self.map_, self.model_ = paper_algorithm(table, account, asked)
+            sought = Wanted(pca, self.public, self.pca_share, self._paper_dimension(table), printed)
+            self.map_, self.model_ = paper_algorithm(table, account, sought)
             self.outside_ = np.zeros(self.map_.n_features)
             return
+        self.labels_ = None
         wanted = None if self.n_components == "auto" else int(self.n_components)
         loss = account.spendable(table.m + table.n_classes)
         planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted)
@@ -227,15 +232,20 @@ class PcaGauss(ModelRelease):
                 f"a random projection to {self.n_components_} dimensions, drawn without a look at any row"
             )
             return
+        asked: Spendable | None = None
         place = look(table, account, steps, planned.fit)
         if table.task == "classification":
             most = table.m if planned.most is None else planned.most
+            if second is not None:
+                asked, second = question(second, table.n, table.m)
             model = classified(table, account, place, first, second, most, wanted)
         elif table.task == "regression":
             model = with_target(table, account, place, first, wanted)
         else:
             model = gaussian(table, account, place, first, wanted)
         self._keep(model)
+        if asked is not None:
+            self._ask_for_labels(table, account, asked)
         account.public.append(
             "the constants of the method: shares of the budget, weights of label and mean, grids of lengths"
         )
@@ -283,25 +293,49 @@ class PcaGauss(ModelRelease):
         rows = max(256, min(65_536, 2**23 // self.map_.n_features))
         for C, codes in self.model_.sample_batches(n, rng, rows):
             cells = self.map_.lift(C[:, :p]) + self._spread(len(C), rng)
-            y = codes if self.encoder_.task == "classification" else None
-            table = self.encoder_.decode(cells, y, shares)
-            yield self._with_target(table, C, rng) if self.encoder_.task == "regression" else table
+            table = self.encoder_.decode(cells, priors=shares)
+            if self.encoder_.task == "clustering":
+                yield table
+                continue
+            y = codes if self.encoder_.task == "classification" else C[:, -1]
+            target = self.encoder_.decode_target(self._target(table, y, rng))
+            name = self.encoder_.schema.target.name  # type: ignore[union-attr]
+            yield table.append_column(name, target).select(self.encoder_.columns)
 
-    def _with_target(self, table: pa.Table, C: Matrix, rng: np.random.Generator) -> pa.Table:
-        """Features with a target beside them, which follows the features as they were decoded.
+    def _target(self, table: pa.Table, y: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[Any]:
+        """What stands beside decoded features: y as it was drawn with the components, or as the features now say.
 
-        Decoding cuts cells at their bounds, rounds them and takes one category of many. A target drawn with the
+        Decoding cuts cells at their bounds, rounds them and takes one category of many. A number drawn with the
         components would not follow what is left of them, and a model trained on the rows would learn another slope.
         """
-        y = C[:, -1]
+        if self.labels_ is not None:
+            return self.labels_.drawn(self._components(table), rng)
+        if self.encoder_.task == "classification":
+            return y
         if self.calibration == "sound" and self.pca == "auto":
-            X = self.encoder_.encode(table, target=False).X
             found = Slope.of(self.model_)
-            away = (self.map_.components(X) - found.mean) @ found.slope
-            y = found.level + away + math.sqrt(found.rest) * rng.standard_normal(len(C))
-        target = self.encoder_.decode_target(np.clip(y, -1.0, 1.0))
-        name = self.encoder_.schema.target.name  # type: ignore[union-attr]
-        return table.append_column(name, target).select(self.encoder_.columns)
+            away = (self._components(table) - found.mean) @ found.slope
+            y = found.level + away + math.sqrt(found.rest) * rng.standard_normal(len(y))
+        within: npt.NDArray[Any] = np.clip(y, -1.0, 1.0)
+        return within
+
+    def _components(self, table: pa.Table) -> Matrix:
+        return self.map_.components(self.encoder_.encode(table, target=False).X)
+
+    def _ask_for_labels(self, table: Table, account: Account, loss: Spendable) -> None:
+        """Take the labels of a pooled rule where, by the noisy answer of the real rows, a learner needs them."""
+        drawn = pa.concat_tables(self.sample_batches(DRAWS)).combine_chunks()
+        rows = self.encoder_.encode(drawn)
+        X, Z = np.asarray(rows.X, dtype=np.float64), self.map_.components(rows.X)
+        pooled = pooled_labels(self.model_, Z, rows.codes)
+        relabelled = pooled.drawn(Z, np.random.default_rng(_seed(self.random_state)))
+        own, other = (learned(X, codes, table.n_classes) for codes in (rows.codes, relabelled))
+        rules = [own.best, lambda X: self.model_.most_likely(self.map_.components(X))]
+        if pooled_is_better(table, account, loss, rules, other.best):
+            self.labels_ = pooled
+            account.post_processing.append(
+                "labels drawn for the decoded rows, with one covariance for all classes: the noisy count asked for it"
+            )
 
     def _component_batches(self, n: int) -> Iterator[pa.Table]:
         """Algorithm 1 publishes components, not columns: its projection is private."""

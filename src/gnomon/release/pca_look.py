@@ -28,6 +28,7 @@ SHARES = {"centre": 0.03, "length": 0.02, "columns": 0.10, "radius": 0.02}  # of
 FIRST_GRID = 2.0 ** (np.arange(-10, 1) / 2)  # of the box's half diagonal
 SECOND_GRID = 2.0 ** (np.arange(-6, 5) / 4)  # of the expected length
 HOLDS_CLASS = 0.9  # the part of its rows that the ball of a class should hold
+CUT_CLASS = 0.1  # the part of their squared lengths that it may cut
 HOLDS_FIRST = 0.95  # the part of the rows that the ball of the columns' step should hold
 SQUARE = (
     0.5  # the weight of x^2 beside x: |x| <= 1, so a row of length r becomes one of at most r sqrt(1 + 1/4)
@@ -73,7 +74,7 @@ def affordable(n: int, m: int, loss: Spendable) -> dict[str, float]:
             std = vector_noise(row_sensitivity(2 * m, part), part)[2].diagonal / GRID * STRETCH
             worth = std * math.sqrt(m) / n <= 0.5
         else:
-            std = vector_noise(_bins(part), part)[2].diagonal
+            std = counting_noise(part)
             worth = std * math.sqrt(len(FIRST_GRID) / 2) / n <= 0.4
         if worth:
             shares[step] = share
@@ -224,6 +225,11 @@ def counted(
     return noisy.value.astype(np.float64), noisy.noise.diagonal
 
 
+def counting_noise(loss: Spendable) -> float:
+    """The standard deviation of a bin's noise, without any data."""
+    return vector_noise(_bins(loss), loss)[2].diagonal
+
+
 def holding(heights: Vector, std: float, n: float, grid: Vector, holds: float) -> float:
     """The smallest radius whose ball holds this part of n rows, by the noisy counts of the bins that end at `grid`.
 
@@ -265,5 +271,13 @@ def class_radii(
         away = heights[c] - size * everybody
         weight = shrink_weight(float(away @ away), k * std**2)
         seen = size * everybody + weight * away
-        radii[c] = holding(seen, weight * std, float(size), grid, HOLDS_CLASS)
+        held = holding(seen, weight * std, float(size), grid, HOLDS_CLASS)
+        radii[c] = max(held, _keeping(np.maximum(seen - 2 * weight * std, 0.0), grid))
     return radii
+
+
+def _keeping(heights: Vector, grid: Vector) -> float:
+    """The smallest radius whose ball leaves most of the squared lengths in these bins as they are."""
+    squares = grid**2
+    cut = np.array([heights @ np.maximum(squares - r, 0.0) for r in squares])
+    return float(grid[np.argmax(cut <= CUT_CLASS * (heights @ squares))])

@@ -1,0 +1,60 @@
+"""Whether released rows keep the labels of the classes that drew them: a small part of the budget asks the real rows.
+
+A Gaussian for each class can be far from the rows: counts with many zeros, heavy tails. Cut at the declared bounds, its
+rows then tell their class by what was cut, and a learner takes that for knowledge. One covariance for all classes is a
+coarser model and cannot mislead like this, but knows nothing of classes that differ in spread. Which of the two is right
+cannot be seen in the model, so real rows are asked: how many does a learner label rightly that was trained on rows with
+the labels of their classes, how many do the classes themselves by Bayes' rule, and how many a learner of pooled labels?
+The first stands for learners that draw lines, the second for those that draw curves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.model.mixture import Codes
+from gnomon.privacy.guarantee import Spendable
+from gnomon.release.base import Account, Table
+from gnomon.release.pca_look import counted, counting_noise
+from gnomon.statistics.grid import Matrix
+from gnomon.table.encode import Rows
+
+Rule = Callable[[Matrix], Codes]  # encoded cells -> classes
+SHARE = 0.03  # of stage two's budget
+MARGIN = 0.03  # of the rows: by so many more right labels the pooled rule must win
+SURE = 2.0  # standard deviations of the answer must lie within the margin
+ENOUGH = 50_000  # rows that are asked, or up to twice as many; all of a shorter table
+DRAWS = 5_000  # released rows that a learner is trained on
+WIDEST = DRAWS // 20  # columns: a learner of more of them would need more rows, and longer than the release
+
+
+def question(second: Spendable, n: int, m: int) -> tuple[Spendable | None, Spendable]:
+    """The part of stage two's budget that pays for the question, where n rows of m columns can answer it; and the rest."""
+    asked, rest = second.split(SHARE, 1 - SHARE)
+    std = math.sqrt(3) * counting_noise(asked)  # of the answer: bins count by 0, 1/2 or 1
+    return (asked, rest) if m <= WIDEST and SURE * std <= MARGIN * min(n, ENOUGH) else (None, second)
+
+
+def pooled_is_better(table: Table, account: Account, loss: Spendable, own: list[Rule], pooled: Rule) -> bool:
+    """Whether the rule of pooled labels is right about clearly more rows than two of the classes' own are on average.
+
+    A row is in one of eight bins, by which of three rules are right about it; so it costs what a histogram costs. Of a
+    long table every k-th row of a batch is asked, chosen by its place alone.
+    """
+    step = max(1, table.n // ENOUGH)
+
+    def places(rows: Rows) -> npt.NDArray[np.int64]:
+        X, codes = rows.X[::step], rows.codes[::step]
+        found: npt.NDArray[np.int64] = np.zeros(len(X), dtype=np.int64)
+        for rule in (*own, pooled):
+            found = 2 * found + (rule(X) == codes)
+        return found
+
+    bins = counted(table, account, loss, places, 8, "rows by which of three rules label them rightly")[0]
+    cube = bins.reshape(2, 2, 2)
+    mean = (cube[1].sum() + cube[:, 1].sum()) / 2
+    return float(cube[:, :, 1].sum() - mean) > MARGIN * float(bins.sum())
