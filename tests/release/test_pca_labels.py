@@ -16,7 +16,7 @@ from gnomon.privacy.guarantee import GaussianDP, PureDP
 from gnomon.release import pca_gauss, pca_labels, pca_look
 from gnomon.release.base import Account
 from gnomon.release.pca_gauss import PcaGauss
-from gnomon.release.pca_labels import MARGIN, SHARE, WIDEST, Rule, pooled_is_better, question
+from gnomon.release.pca_labels import MARGIN, SHARE, SURE, WIDEST, Rule, pooled_is_better, question
 
 
 def counts(n: int, m: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -89,6 +89,24 @@ def test_the_question_takes_its_share_or_nothing(loss: Any) -> None:
     assert (asked, rest) == expected
     assert question(loss, 200, 30) == (None, loss)
     assert question(loss, 1_000_000, WIDEST + 1) == (None, loss)
+
+
+@pytest.mark.parametrize(("mu", "most"), [(1.0, 1_000), (0.01, 30_000)])
+def test_a_long_table_is_asked_by_as_many_rows_as_the_noise_needs(
+    monkeypatch: pytest.MonkeyPatch, mu: float, most: int
+) -> None:
+    monkeypatch.setattr(pca_labels, "ENOUGH", 500)
+    n, seen = 60_000, []
+    table = PcaGauss(1.0, bounds=(-1, 1), classes=[0, 1])._open(np.ones((n, 2)), np.ones(n, dtype=int), quiet)
+
+    def rule(X: np.ndarray) -> np.ndarray:
+        seen.append(len(X))
+        return np.ones(len(X), dtype=int)
+
+    pooled_is_better(table, Account(GaussianDP(mu)), GaussianDP(mu), [rule, rule], rule)
+    asked = sum(seen) / 3
+    assert SURE * math.sqrt(3) * pca_look.counting_noise(GaussianDP(mu)) <= MARGIN * asked
+    assert 500 <= asked <= most
 
 
 def above(*columns: int) -> Rule:

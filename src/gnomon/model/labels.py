@@ -12,7 +12,7 @@ from gnomon.model.mixture import Codes, Mixture
 from gnomon.statistics.grid import Matrix
 
 ROUNDS = 30  # of the fixed point that gives every class its share
-STEPS = 100  # of the learner
+STEPS = 50  # of the learner
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ Rule = Callable[[Matrix], Codes]  # encoded cells -> classes
 SHARE = 0.03  # of stage two's budget
 MARGIN = 0.03  # of the rows: by so many more right labels the pooled rule must win
 SURE = 2.0  # standard deviations of the answer must lie within the margin
-ENOUGH = 50_000  # rows that are asked, or up to twice as many; all of a shorter table
+ENOUGH = 20_000  # rows that are asked of a longer table, unless the noise needs more of them
 DRAWS = 5_000  # released rows that a learner is trained on
 WIDEST = DRAWS // 20  # columns: a learner of more of them would need more rows, and longer than the release
 
@@ -35,8 +35,12 @@ WIDEST = DRAWS // 20  # columns: a learner of more of them would need more rows,
 def question(second: Spendable, n: int, m: int) -> tuple[Spendable | None, Spendable]:
     """The part of stage two's budget that pays for the question, where n rows of m columns can answer it; and the rest."""
     asked, rest = second.split(SHARE, 1 - SHARE)
-    std = math.sqrt(3) * counting_noise(asked)  # of the answer: bins count by 0, 1/2 or 1
-    return (asked, rest) if m <= WIDEST and SURE * std <= MARGIN * min(n, ENOUGH) else (None, second)
+    return (asked, rest) if m <= WIDEST and _needed(asked) <= n else (None, second)
+
+
+def _needed(loss: Spendable) -> float:
+    """How many rows give a clear answer; its noise has sqrt(3) that of a bin, since bins count by 0, 1/2 or 1."""
+    return SURE * math.sqrt(3) * counting_noise(loss) / MARGIN
 
 
 def pooled_is_better(table: Table, account: Account, loss: Spendable, own: list[Rule], pooled: Rule) -> bool:
@@ -45,7 +49,7 @@ def pooled_is_better(table: Table, account: Account, loss: Spendable, own: list[
     A row is in one of eight bins, by which of three rules are right about it; so it costs what a histogram costs. Of a
     long table every k-th row of a batch is asked, chosen by its place alone.
     """
-    step = max(1, table.n // ENOUGH)
+    step = max(1, int(table.n / max(ENOUGH, _needed(loss))))
 
     def places(rows: Rows) -> npt.NDArray[np.int64]:
         X, codes = rows.X[::step], rows.codes[::step]
