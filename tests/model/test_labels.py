@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gnomon.model.labels import Labels, learned, pooled_labels
+from gnomon.model.labels import Labels, Quadratic, exact_product, learned, pooled_labels
 from gnomon.model.mixture import Mixture
 
-MEANS = np.array([[0.0, 0.0], [2.0, 0.5], [-1.0, 1.5]])
+MEANS = np.array([[0.0, 0.0], [0.5, 0.125], [-0.25, 0.375]])
 WEIGHTS = np.array([0.6, 0.3, 0.1])
 
 
@@ -78,10 +78,31 @@ def test_a_learner_never_names_a_class_that_it_has_not_seen() -> None:
 
 
 def test_the_most_likely_class_is_that_of_the_highest_density() -> None:
-    spread = np.array([0.2, 1.0, 4.0])
+    spread = np.array([0.01, 0.05, 0.2])
     mixture, Z, _ = drawn(5_000, spread[:, None, None] * np.array([[1.0, 0.3], [0.3, 0.5]]))
     densities = [
         weight * multivariate_normal(mean, covariance).pdf(Z)
         for weight, mean, covariance in zip(mixture.weights, mixture.means, mixture.covariances, strict=True)
     ]
-    assert np.array_equal(mixture.most_likely(Z), np.argmax(densities, axis=0))
+    same = Quadratic.of(mixture).best(Z) == np.argmax(densities, axis=0)
+    assert np.mean(same) > 0.999  # cells and slopes are rounded to a millionth
+
+
+@pytest.mark.parametrize("kind", ["learner", "pooled", "quadratic"])
+def test_a_row_s_class_depends_on_the_row_alone(kind: str) -> None:
+    """Of its scores too: neither its place in a batch nor its neighbours move them by a bit, ties included."""
+    rng = np.random.default_rng(8)
+    factors = rng.standard_normal((3, 37, 37)) / 20
+    mixture = Mixture(WEIGHTS, rng.uniform(-0.2, 0.2, (3, 37)), factors @ factors.transpose(0, 2, 1))
+    Z, codes = next(iter(mixture.sample_batches(999, rng)))
+    Z = np.clip(Z, -1, 1)
+    if kind == "quadratic":
+        rule = Quadratic.of(mixture)
+    else:
+        rule = learned(Z, codes, 3) if kind == "learner" else pooled_labels(mixture, Z, codes)
+    whole, order = rule.best(Z), rng.permutation(999)
+    assert np.array_equal(rule.best(Z[order]), whole[order])
+    assert np.array_equal([rule.best(row[None])[0] for row in Z], whole)
+    slope = rng.standard_normal((37, 3))
+    products, _ = exact_product(Z, slope)
+    assert np.array_equal(products, np.vstack([exact_product(row[None], slope)[0] for row in Z]))

@@ -16,14 +16,14 @@ from gnomon.privacy.guarantee import GaussianDP, PureDP
 from gnomon.release import pca_gauss, pca_labels, pca_look
 from gnomon.release.base import Account
 from gnomon.release.pca_gauss import PcaGauss
-from gnomon.release.pca_labels import MARGIN, SHARE, SURE, WIDEST, Rule, pooled_is_better, question
+from gnomon.release.pca_labels import MARGIN, MOST, SHARE, WIDEST, Rule, pooled_is_better, question
 
 
-def counts(n: int, m: int = 40) -> tuple[np.ndarray, np.ndarray]:
+def counts(n: int, m: int = 60) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of counts, many of them zero, that one hidden activity drives; the label is whether it is high."""
     rng = np.random.default_rng(0)
     activity = rng.standard_normal(n)
-    level, slope = rng.uniform(-3, 3, m), rng.uniform(0.8, 2.5, m)
+    level, slope = rng.uniform(-4, 2, m), rng.uniform(1.5, 3, m)
     mean = np.exp(slope * activity[:, None] + level + 0.4 * rng.standard_normal((n, m)))
     X = np.log1p(rng.poisson(np.minimum(mean, 5e4))) / math.log1p(1e5)
     return X, (activity + 0.3 * rng.standard_normal(n) > 0).astype(int)
@@ -47,15 +47,16 @@ def accuracy(fitted: PcaGauss, X: np.ndarray, y: np.ndarray) -> float:
 
 def test_counts_get_pooled_labels_and_a_learner_can_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = counts(14_000)
-    asked = method(0).fit(X[:10_000], y[:10_000])
-    assert asked.labels_ is not None
-    assert any("three rules" in event.statistic for event in asked.events_)
-    monkeypatch.setattr(pca_gauss, "question", lambda second, n, m: (None, second))
-    unasked = [method(0).fit(X[:10_000], y[:10_000]) for _ in range(3)]
+    table, test = (X[:10_000], y[:10_000]), (X[10_000:], y[10_000:])
+    asked = [method(0).fit(*table) for _ in range(3)]
+    assert all(any("three rules" in event.statistic for event in one.events_) for one in asked)
+    redrawn = [accuracy(one, *test) for one in asked if one.labels_ is not None]
+    assert len(redrawn) >= 2  # noise may say no once
+    assert min(redrawn) > 0.85
+    monkeypatch.setattr(pca_gauss, "question", lambda second, *told: (None, second))
+    unasked = [method(0).fit(*table) for _ in range(3)]
     assert all(one.labels_ is None for one in unasked)
-    X, y = X[10_000:], y[10_000:]
-    assert accuracy(asked, X, y) > np.mean([accuracy(one, X, y) for one in unasked]) + 0.02
-    assert accuracy(asked, X, y) > 0.86
+    assert np.mean(redrawn) > np.mean([accuracy(one, *test) for one in unasked]) + 0.02
 
 
 def test_classes_that_differ_in_spread_keep_their_own_labels() -> None:
@@ -82,31 +83,34 @@ def test_a_second_fit_forgets_the_labels_of_the_first(monkeypatch: pytest.Monkey
     assert fitted.fit(*discs(300)).labels_ is None
 
 
+def test_a_paper_s_algorithm_does_not_take_the_labels_of_an_earlier_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pca_gauss, "pooled_is_better", lambda *told: True)
+    X, y = counts(10_000)
+    fitted = method(0).fit(X, y)
+    assert fitted.labels_ is not None
+    fitted.set_params(pca="laplace", n_components=2).fit(X, y)
+    assert fitted.labels_ is None
+    assert len(fitted.sample(10)[1]) == 10
+
+
+def test_rows_that_are_all_alike_keep_both_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pca_gauss, "pooled_is_better", lambda *told: True)
+    y = (np.arange(20_000) % 5 == 0).astype(int)
+    fitted = method(-1, 100.0).fit(np.ones((20_000, 1)), y)
+    assert fitted.labels_ is not None
+    assert abs(float(np.mean(fitted.sample(20_000)[1])) - 0.2) < 0.02
+
+
 @pytest.mark.parametrize("loss", [PureDP(1.0), GaussianDP(0.2)])
 def test_the_question_takes_its_share_or_nothing(loss: Any) -> None:
-    asked, rest = question(loss, 1_000_000, 30)
+    asked, rest = question(loss, 1_000_000, 30, 2)
     expected = loss.split(SHARE, 1 - SHARE)
     assert (asked, rest) == expected
-    assert question(loss, 200, 30) == (None, loss)
-    assert question(loss, 1_000_000, WIDEST + 1) == (None, loss)
-
-
-@pytest.mark.parametrize(("mu", "most"), [(1.0, 1_000), (0.01, 30_000)])
-def test_a_long_table_is_asked_by_as_many_rows_as_the_noise_needs(
-    monkeypatch: pytest.MonkeyPatch, mu: float, most: int
-) -> None:
-    monkeypatch.setattr(pca_labels, "ENOUGH", 500)
-    n, seen = 60_000, []
-    table = PcaGauss(1.0, bounds=(-1, 1), classes=[0, 1])._open(np.ones((n, 2)), np.ones(n, dtype=int), quiet)
-
-    def rule(X: np.ndarray) -> np.ndarray:
-        seen.append(len(X))
-        return np.ones(len(X), dtype=int)
-
-    pooled_is_better(table, Account(GaussianDP(mu)), GaussianDP(mu), [rule, rule], rule)
-    asked = sum(seen) / 3
-    assert SURE * math.sqrt(3) * pca_look.counting_noise(GaussianDP(mu)) <= MARGIN * asked
-    assert 500 <= asked <= most
+    assert question(loss, 200, 30, 2) == (None, loss)
+    assert question(loss, 1_000_000, WIDEST + 1, 2) == (None, loss)
+    assert question(loss, 1_000_000, 30, MOST // 30 + 1) == (None, loss)
 
 
 def above(*columns: int) -> Rule:
@@ -133,10 +137,8 @@ class TestSensitivity:
         better = pooled_is_better(table, account, loss, [above(0), above(0, 1)], above(1))
         return seen[-1], float(account.events[0].sensitivity.value), better
 
-    @pytest.mark.parametrize("step", [1, 7])
     @pytest.mark.parametrize("seed", range(6))
-    def test_no_neighbour_exceeds_it(self, monkeypatch: pytest.MonkeyPatch, seed: int, step: int) -> None:
-        monkeypatch.setattr(pca_labels, "ENOUGH", 60 // step)
+    def test_no_neighbour_exceeds_it(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         rng = np.random.default_rng(seed)
         X, y = rng.uniform(-1, 1, (60, 2)), rng.integers(0, 2, 60)
         other, labels = X.copy(), y.copy()
@@ -145,8 +147,29 @@ class TestSensitivity:
         for loss, p in ((PureDP(math.inf), 1), (GaussianDP(math.inf), 2)):
             first, charged, _ = self.asked(monkeypatch, X, y, loss)
             second, _, _ = self.asked(monkeypatch, other, labels, loss)
-            assert first.sum() == second.sum() == math.ceil(60 / (60 // (60 // step)))
+            assert first.sum() == second.sum() == 60
             assert np.linalg.norm((first - second).astype(float), p) <= charged + 1e-12
+
+    def test_a_neighbour_may_stand_elsewhere_in_a_sorted_table(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        n = 50_000
+        X, y = np.tile(np.linspace(-1, 1, n)[:, None], 2), (np.arange(n) % 3 == 0).astype(int)
+        other, labels = np.r_[X[1:], np.ones((1, 2))], np.r_[y[1:], y[:1]]  # the first record is now the last
+        monkeypatch.setattr(pca_labels, "ENOUGH", n)
+        first, charged, _ = self.asked(monkeypatch, X, y, PureDP(math.inf))
+        second, _, _ = self.asked(monkeypatch, other, labels, PureDP(math.inf))
+        assert np.abs(first - second).sum() <= charged
+
+    def test_coins_choose_rows_of_a_long_table_whatever_their_place(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Rows of one kind at every fourth place: a choice by place would find all of them, or none."""
+        n = 40_000
+        X, y = np.tile([[0.5, 0.5]], (n, 1)), (np.arange(n) % 4 == 0).astype(int)
+        monkeypatch.setattr(pca_labels, "ENOUGH", n // 4)
+        for _ in range(5):
+            found, _, _ = self.asked(monkeypatch, X, y, PureDP(math.inf))
+            assert abs(found.sum() - n / 4) < 6 * math.sqrt(n * 3 / 16)
+            assert abs(found[7] - n / 16) < 6 * math.sqrt(n / 16)
 
     def test_the_worst_neighbour_uses_all_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         X, y = np.tile([[0.5, -0.5]], (20, 1)), np.ones(20, dtype=int)

@@ -1,4 +1,8 @@
-"""Linear rules that label rows: what one covariance for all classes says, and what an ordinary learner learns."""
+"""Rules that label rows: one covariance for all classes, what an ordinary learner learns, and Bayes' rule.
+
+`best` of a rule is asked about real rows, so a row's answer must be the row's alone. Its sums of products are sums of
+integers below 2^53, which are exact in any order: where a row stands in a batch cannot move its answer by a bit.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,40 @@ from gnomon.statistics.grid import Matrix
 
 ROUNDS = 30  # of the fixed point that gives every class its share
 STEPS = 50  # of the learner
+FINE = 2.0**20  # to which cells and slopes are rounded
+FAR = 2.0**8  # standard deviations beyond which a row is no farther
+
+
+def exact_product(Z: Matrix, slope: Matrix) -> tuple[Matrix, float]:
+    """Z @ slope as integers in some unit: both are rounded to 21 bits, so 2^10 products add up without rounding."""
+    top = max(float(np.abs(slope).max()), 1e-300)
+    return np.rint(Z * FINE) @ np.rint(slope * (FINE / top)), top / FINE**2
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """Bayes' rule for a mixture: what `white` (L, p, p) shows of a row's distance from each of the means (L, p)."""
+
+    means: Matrix
+    white: Matrix
+    level: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, mixture: Mixture) -> Quadratic:
+        values, vectors = np.linalg.eigh(mixture.covariances)
+        values = np.maximum(values, np.maximum(1e-9 * values[:, -1:], 1e-12))
+        level = np.log(np.maximum(mixture.weights, 1e-300)) - 0.5 * np.log(values).sum(axis=1)
+        return cls(np.clip(mixture.means, -1.0, 1.0), vectors / np.sqrt(values)[:, None, :], level)
+
+    def best(self, Z: Matrix) -> Codes:
+        """The class of the highest posterior for rows of at most 2^10 components in [-1, 1]."""
+        scores = np.empty((len(Z), len(self.level)))
+        for c, white in enumerate(self.white):
+            away, unit = exact_product(Z - self.means[c], white)
+            steps = np.clip(np.rint(away * (unit * FINE / FAR)), -FINE, FINE)
+            scores[:, c] = self.level[c] - 0.5 * (FAR / FINE) ** 2 * np.einsum("ij,ij->i", steps, steps)
+        codes: Codes = np.argmax(scores, axis=1)
+        return codes
 
 
 @dataclass(frozen=True)
@@ -23,7 +61,9 @@ class Labels:
     level: npt.NDArray[np.float64]
 
     def best(self, Z: Matrix) -> Codes:
-        codes: Codes = np.argmax(Z @ self.slope + self.level, axis=1)
+        """The class of the highest score for rows of at most 2^10 cells in [-2, 2]."""
+        scores, unit = exact_product(Z, self.slope)
+        codes: Codes = np.argmax(scores * unit + self.level, axis=1)
         return codes
 
     def drawn(self, Z: Matrix, rng: np.random.Generator) -> Codes:
@@ -61,7 +101,7 @@ def pooled_labels(mixture: Mixture, Z: Matrix, codes: Codes) -> Labels:
             means[c] = Z[mine].mean(axis=0)
         away[mine] = Z[mine] - means[c]
     within = away.T @ away / len(Z)
-    within += 1e-9 * max(float(np.trace(within)) / p, 1e-300) * np.eye(p)
+    within += 1e-9 * max(float(np.trace(within)) / p, 1e-12) * np.eye(p)
     slope: Matrix = np.asarray(np.linalg.solve(within, means.T), dtype=np.float64)
     weights = np.maximum(mixture.weights, 1e-12)
     level = np.log(weights) - 0.5 * np.einsum("cp,pc->c", means, slope)

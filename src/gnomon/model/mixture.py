@@ -36,18 +36,6 @@ class Mixture:
         found: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         return found
 
-    def most_likely(self, Z: Matrix) -> Codes:
-        """The class of the highest posterior for every row of Z (n, p)."""
-        values, vectors = np.linalg.eigh(self.covariances)
-        values = np.maximum(values, 1e-9 * np.maximum(values[:, -1:], 1e-300))
-        scores = np.empty((len(Z), len(self.weights)))
-        for c, weight in enumerate(self.weights):
-            white = (Z - self.means[c]) @ (vectors[c] / np.sqrt(values[c]))
-            scores[:, c] = np.log(max(weight, 1e-300)) - 0.5 * np.log(values[c]).sum()
-            scores[:, c] -= 0.5 * np.einsum("ij,ij->i", white, white)
-        codes: Codes = np.argmax(scores, axis=1)
-        return codes
-
     def sample_batches(
         self, n: int, rng: np.random.Generator, rows: int = BATCH
     ) -> Iterator[tuple[Matrix, Codes]]:

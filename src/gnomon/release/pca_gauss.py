@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import ParameterError
-from gnomon.model.labels import Labels, learned, pooled_labels
+from gnomon.model.labels import Labels, Quadratic, learned, pooled_labels
 from gnomon.model.linear import Slope
 from gnomon.model.repair import mixture_of
 from gnomon.privacy.guarantee import ZCDP, GaussianDP, Guarantee, PureDP, Spendable
@@ -209,6 +209,7 @@ class PcaGauss(ModelRelease):
         return dimension(table.m) if self.n_components == "auto" else int(self.n_components)
 
     def _release(self, table: Table, account: Account) -> None:
+        self.labels_ = None
         if self.calibration == "paper" or self.pca != "auto":
             pca = "laplace" if self.pca == "auto" else self.pca
             printed = self.calibration == "paper"
@@ -216,7 +217,6 @@ class PcaGauss(ModelRelease):
             self.map_, self.model_ = paper_algorithm(table, account, sought)
             self.outside_ = np.zeros(self.map_.n_features)
             return
-        self.labels_ = None
         wanted = None if self.n_components == "auto" else int(self.n_components)
         loss = account.spendable(table.m + table.n_classes)
         planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted)
@@ -237,7 +237,7 @@ class PcaGauss(ModelRelease):
         if table.task == "classification":
             most = table.m if planned.most is None else planned.most
             if second is not None:
-                asked, second = question(second, table.n, table.m)
+                asked, second = question(second, table.n, table.m, table.n_classes)
             model = classified(table, account, place, first, second, most, wanted)
         elif table.task == "regression":
             model = with_target(table, account, place, first, wanted)
@@ -330,7 +330,8 @@ class PcaGauss(ModelRelease):
         pooled = pooled_labels(self.model_, Z, rows.codes)
         relabelled = pooled.drawn(Z, np.random.default_rng(_seed(self.random_state)))
         own, other = (learned(X, codes, table.n_classes) for codes in (rows.codes, relabelled))
-        rules = [own.best, lambda X: self.model_.most_likely(self.map_.components(X))]
+        bayes = Quadratic.of(self.model_)
+        rules = [own.best, lambda X: bayes.best(self.map_.components(X))]
         if pooled_is_better(table, account, loss, rules, other.best):
             self.labels_ = pooled
             account.post_processing.append(

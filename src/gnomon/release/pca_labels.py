@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from gnomon.model.mixture import Codes
 from gnomon.privacy.guarantee import Spendable
+from gnomon.privacy.noise.stream import Stream
 from gnomon.release.base import Account, Table
 from gnomon.release.pca_look import counted, counting_noise
 from gnomon.statistics.grid import Matrix
@@ -27,15 +28,17 @@ Rule = Callable[[Matrix], Codes]  # encoded cells -> classes
 SHARE = 0.03  # of stage two's budget
 MARGIN = 0.03  # of the rows: by so many more right labels the pooled rule must win
 SURE = 2.0  # standard deviations of the answer must lie within the margin
-ENOUGH = 20_000  # rows that are asked of a longer table, unless the noise needs more of them
+ENOUGH = 20_000  # rows that a long table is asked by, unless the noise needs more
 DRAWS = 5_000  # released rows that a learner is trained on
-WIDEST = DRAWS // 20  # columns: a learner of more of them would need more rows, and longer than the release
+WIDEST = DRAWS // 20  # columns: a learner of more of them would need more rows
+MOST = 2_000  # columns times classes: beyond, three rules would take longer than the release
 
 
-def question(second: Spendable, n: int, m: int) -> tuple[Spendable | None, Spendable]:
-    """The part of stage two's budget that pays for the question, where n rows of m columns can answer it; and the rest."""
+def question(second: Spendable, n: int, m: int, classes: int) -> tuple[Spendable | None, Spendable]:
+    """The part of stage two's budget that pays for the question, where the table can answer it; and the rest."""
     asked, rest = second.split(SHARE, 1 - SHARE)
-    return (asked, rest) if m <= WIDEST and _needed(asked) <= n else (None, second)
+    can = _needed(asked) <= n and m <= WIDEST and m * classes <= MOST
+    return (asked, rest) if can else (None, second)
 
 
 def _needed(loss: Spendable) -> float:
@@ -47,12 +50,14 @@ def pooled_is_better(table: Table, account: Account, loss: Spendable, own: list[
     """Whether the rule of pooled labels is right about clearly more rows than two of the classes' own are on average.
 
     A row is in one of eight bins, by which of three rules are right about it; so it costs what a histogram costs. Of a
-    long table every k-th row of a batch is asked, chosen by its place alone.
+    long table each row is asked with the same probability, by a coin of its own: the answer does not know the rows'
+    order, and for any outcome of the coins, a record's coin going with the record, one record is one change of a bin.
     """
     step = max(1, int(table.n / max(ENOUGH, _needed(loss))))
 
     def places(rows: Rows) -> npt.NDArray[np.int64]:
-        X, codes = rows.X[::step], rows.codes[::step]
+        asked = Stream().words(len(rows.X)) % step == 0
+        X, codes = rows.X[asked], rows.codes[asked]
         found: npt.NDArray[np.int64] = np.zeros(len(X), dtype=np.int64)
         for rule in (*own, pooled):
             found = 2 * found + (rule(X) == codes)
@@ -61,4 +66,4 @@ def pooled_is_better(table: Table, account: Account, loss: Spendable, own: list[
     bins = counted(table, account, loss, places, 8, "rows by which of three rules label them rightly")[0]
     cube = bins.reshape(2, 2, 2)
     mean = (cube[1].sum() + cube[:, 1].sum()) / 2
-    return float(cube[:, :, 1].sum() - mean) > MARGIN * float(bins.sum())
+    return float(cube[:, :, 1].sum() - mean) > MARGIN * table.n / step
