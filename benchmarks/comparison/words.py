@@ -47,27 +47,29 @@ nothing.
   0.887 and PrivBayes 0.884, on sports 0.132 and 0.824. At epsilon 4, where noise matters little, MODIPS is
   ahead on sports (0.897 ± 0.001 against 0.893 ± 0.003, both by a forest; not so by an SVM).
 - **KDD 1999 is the exception among the large tables**: RON-Gauss (0.989 ± 0.001) and MODIPS (0.989 ± 0.001) are
-  ahead of PCA-Gauss, which `auto` takes (0.985 ± 0.002), in a little less time. Its columns are mixed, most rows
-  nearly repeat each other, and accuracy there does not grow with epsilon: the model is wrong, not the noise. On
-  Adult PCA-Gauss has 0.880 ± 0.003 at epsilon 1 (MODIPS 0.873, RON-Gauss 0.872); at epsilon 4 those two are ahead
-  (0.893 ± 0.005 and 0.890 ± 0.003 against 0.880 ± 0.005).
+  ahead of PCA-Gauss, which `auto` takes (0.985 ± 0.002), in a little less time. Its columns are mixed, most
+  rows nearly repeat each other, and accuracy there does not grow with epsilon: the model is wrong, not the
+  noise. On Adult PCA-Gauss has 0.880 ± 0.003 at epsilon 1 (MODIPS 0.873, RON-Gauss 0.872); at epsilon 4 those
+  two are ahead (0.893 ± 0.005 and 0.890 ± 0.003 against 0.880 ± 0.005).
 - **Small tables**: the model that `auto` takes is at or near the best on Wisconsin, Indian liver patients and
   cervical risk, and at chance where everything is (Coimbra, Caesarian, HCC survival at epsilon 1: intervals of
   ± 0.1 to 0.2 on about twenty test rows). DPRP is ahead on Dermatology, and at epsilon 4 on HCC survival (0.80)
   and Caesarian (0.78); its constants were chosen with these tables in sight. Of the peers, single runs of MST
-  (HCC survival 0.72, Caesarian 0.72) and PATECTGAN (Caesarian 0.79) are ahead there, AIM on neither table it ran on. On 300 rows of eight other tables
-  neither of the two leads.
-- **Where one- and two-way counts are what matters, marginal tools keep more wherever they finish.** On Adult (15
-  columns, 10 of them of few values), OpenDP's MST has about half of gnomon's error in one-way marginals (0.062
-  against 0.111 of RON-Gauss and 0.130 of PCA-Gauss) and less in pairs (0.109, dpmm's MST 0.049, PrivBayes 0.060,
-  against 0.137 and 0.170), though its numbers come in 16 bins; on KDD and Buzz, whose columns are mostly zeros, MST has
-  0.036 and 0.058 in pairs where gnomon has 0.31 and 0.28. **It is the distributions that they keep, not the classifier**: on
-  Adult a model trained on any of the three reaches 0.82, on PCA-Gauss 0.880; on KDD 0.964 against 0.985. `gnomon
-  plan` says so for narrow tables: at most 20 released columns, more than half of them categories, booleans or
-  whole numbers of at most 16 values. The threshold rests on Adult alone among the large tables.
+  (HCC survival 0.72, Caesarian 0.72) and PATECTGAN (Caesarian 0.79) are ahead there, AIM on neither table it
+  ran on. On 300 rows of eight other tables neither of the two leads.
+- **Where one- and two-way counts are what matters, marginal tools keep more wherever they finish.** On Adult
+  (15 columns, 10 of them of few values), OpenDP's MST has about half of gnomon's error in one-way marginals
+  (0.062 against 0.111 of RON-Gauss and 0.130 of PCA-Gauss) and less in pairs (0.109, dpmm's MST 0.049,
+  PrivBayes 0.060, against 0.137 and 0.170), though its numbers come in 16 bins; on KDD and Buzz, whose columns
+  are mostly zeros, MST has 0.036 and 0.058 in pairs where gnomon has 0.31 and 0.28. **It is the distributions
+  that they keep, not the classifier**: on Adult a model trained on any of the three reaches 0.82, on PCA-Gauss
+  0.880; on KDD 0.964 against 0.985. `gnomon plan` says so for narrow tables: at most 20 released columns, more
+  than half of them categories, booleans or whole numbers of at most 16 values. The threshold rests on Adult
+  alone among the large tables.
 - **GANs** keep little: PATECTGAN is at chance or below on MNIST (0.10), sports (0.11), faces (0.50), KDD
   (0.17), Buzz, BlogFeedback and near it on Adult (0.56), after 25 to 590 CPU seconds. On the small tables it is
-  at chance at epsilon 0.5 and 1 but for single runs, and good on Wisconsin (0.99) and HCC survival (0.81) at epsilon 4.
+  at chance at epsilon 0.5 and 1 but for single runs, and good on Wisconsin (0.99) and HCC survival (0.81) at
+  epsilon 4.
 - **Speed.** No peer that releases rows is within ten times: on Buzz 380 (MST) and 508 CPU seconds (PrivBayes)
   against 0.5; on sports 165 and 338 against 3.2; on KDD 255 (MST) against 16; on Adult 73 and 153 (MST) and 162
   (PrivBayes) against 2.6; both AIMs exceeded ten minutes there. Of the compared methods MODIPS needs 0.4 to 1.5
