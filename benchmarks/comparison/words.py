@@ -56,7 +56,8 @@ nothing.
   ± 0.1 to 0.2 on about twenty test rows). DPRP is ahead on Dermatology, and at epsilon 4 on HCC survival (0.80)
   and Caesarian (0.78); its constants were chosen with these tables in sight. Of the peers, single runs of MST
   (HCC survival 0.72, Caesarian 0.72) and PATECTGAN (Caesarian 0.79) are ahead there, AIM on neither table it
-  ran on. On 300 rows of eight other tables neither of the two leads.
+  ran on. On 300 rows of eight other tables neither DPRP nor
+  PCA-Gauss leads.
 - **Where one- and two-way counts are what matters, marginal tools keep more wherever they finish.** On Adult
   (15 columns, 10 of them of few values), OpenDP's MST has about half of gnomon's error in one-way marginals
   (0.062 against 0.111 of RON-Gauss and 0.130 of PCA-Gauss) and less in pairs (0.109, dpmm's MST 0.049,
@@ -73,7 +74,7 @@ nothing.
 - **Speed.** No peer that releases rows is within ten times: on Buzz 380 (MST) and 508 CPU seconds (PrivBayes)
   against 0.5; on sports 165 and 338 against 3.2; on KDD 255 (MST) against 16; on Adult 73 and 153 (MST) and 162
   (PrivBayes) against 2.6; both AIMs exceeded ten minutes there. Of the compared methods MODIPS needs 0.4 to 1.5
-  times the time of PCA-Gauss and RON-Gauss 0.6 to 1.2 times: of the large tables, the recommended release is
+  times the time of PCA-Gauss and RON-Gauss 0.5 to 1.2 times: of the large tables, the recommended release is
   dominated in time and score on KDD alone at epsilon 1, and by MODIPS on sports and Adult at epsilon 4.
 - **One model trained directly** (diffprivlib) is fast, level on KDD (0.983) and Indian liver patients (0.68),
   and worse than a model trained on what `auto` releases on the other tables of more than 150 rows; its linear
