@@ -55,8 +55,8 @@ nothing.
   cervical risk, and at chance where everything is (Coimbra, Caesarian, HCC survival at epsilon 1: intervals of
   ± 0.1 to 0.2 on about twenty test rows). DPRP is ahead on Dermatology, and at epsilon 4 on HCC survival (0.80)
   and Caesarian (0.78); its constants were chosen with these tables in sight. Of the peers, single runs of MST
-  (HCC survival 0.72, Caesarian 0.72) and PATECTGAN (Caesarian 0.79) are ahead there, AIM on neither table it
-  ran on. On 300 rows of eight other tables neither DPRP nor
+  (HCC survival 0.72, Caesarian 0.72) and PATECTGAN (Caesarian 0.79) are ahead there, AIM on none of the
+  three that it ran on. On 300 rows of eight other tables neither DPRP nor
   PCA-Gauss leads.
 - **Where one- and two-way counts are what matters, marginal tools keep more wherever they finish.** On Adult
   (15 columns, 10 of them of few values), OpenDP's MST has about half of gnomon's error in one-way marginals
