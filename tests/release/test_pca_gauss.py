@@ -211,6 +211,22 @@ def test_no_neighbour_moves_the_lengths_of_classes_beyond_their_sensitivity(
     assert np.abs(seen[0] - seen[1]).sum() <= float(accounts[0].events[0].sensitivity.value) == 2
 
 
+@pytest.mark.parametrize(("far", "radius"), [(0, 0.25), (5, 4.0)])
+def test_a_class_of_rows_that_are_mostly_alike_keeps_its_spread(far: int, radius: float) -> None:
+    """95 rows in 100 near the centre fill a small ball; the few far ones have nearly all of the squared lengths."""
+    grid = 2.0 ** np.arange(-2, 3)
+    X, y = two_classes(200)
+    table = classifier()._open(X, y, quiet)
+    lengths = np.where(np.arange(200) // 2 < far, 3.0, 0.2)  # as many far rows in both classes
+
+    def by_place(rows: Any) -> np.ndarray:
+        return lengths[: len(rows.X)]
+
+    loss = GaussianDP(math.inf)
+    found = pca_look.class_radii(table, Account(loss), loss, by_place, grid, np.full(2, 100.0))
+    assert found.tolist() == [radius, radius]
+
+
 ROADS: dict[str, tuple[int, int, float, float, int]] = {  # rows, columns, epsilon, delta, mechanisms used
     "all columns": (4000, 8, 4.0, 1e-5, 8),
     "a subspace, and its labels asked for": (12_000, 80, 1.0, 1e-5, 7),
