@@ -154,6 +154,7 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     from gnomon.privacy.mechanism import moment_noise
     from gnomon.release.base import Account
     from gnomon.release.pca_gauss import plan as shares_of
+    from gnomon.release.pca_marginals import numbers
     from gnomon.release.pca_regression import Beside, stages
     from gnomon.release.pca_stages import LABEL, MEAN
     from gnomon.statistics.grid import GRID
@@ -161,7 +162,7 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
 
     m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
     loss = Account(guarantee).spendable(m + classes)
-    steps, first, _ = shares_of(n, m, classes, encoder.task, loss).split(loss)
+    steps, first, _ = shares_of(n, m, classes, encoder.task, loss, numbers=len(numbers(encoder))).split(loss)
     if encoder.task == "regression" and "columns" in steps:
         _, alone, second = stages(n, m, first).split(first)
         first = second or alone

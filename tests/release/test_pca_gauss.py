@@ -17,7 +17,7 @@ from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ApproxDP, GaussianDP, PureDP
 from gnomon.privacy.noise.stream import fixed_noise
 from gnomon.privacy.sensitivity import Norm, moments
-from gnomon.release import METHODS, pca_look, pca_stages, ron_gauss
+from gnomon.release import METHODS, pca_look, pca_marginals, pca_stages, ron_gauss
 from gnomon.release.base import Account
 from gnomon.release.map import PublicMap
 from gnomon.release.pca_gauss import PcaGauss, drowned, plan
@@ -228,8 +228,8 @@ def test_a_class_of_rows_that_are_mostly_alike_keeps_its_spread(far: int, radius
 
 
 ROADS: dict[str, tuple[int, int, float, float, int]] = {  # rows, columns, epsilon, delta, mechanisms used
-    "all columns": (4000, 8, 4.0, 1e-5, 8),
-    "a subspace, and its labels asked for": (12_000, 80, 1.0, 1e-5, 7),
+    "all columns, and their shapes": (4000, 8, 4.0, 1e-5, 10),
+    "a subspace, its labels asked for, and shapes": (12_000, 80, 1.0, 1e-5, 9),
     "a subspace": (4000, 40, 1.0, 1e-5, 6),
     "stage one alone": (400, 20, 4.0, 1e-5, 4),
     "a random projection": (400, 20, 0.5, 0.0, 2),
@@ -253,7 +253,7 @@ def test_nothing_but_noisy_numbers_shapes_a_release(monkeypatch: pytest.MonkeyPa
 
         return mechanism
 
-    for module in (pca_look, pca_stages, ron_gauss):
+    for module in (pca_look, pca_stages, pca_marginals, ron_gauss):
         for name in ("release_vector", "release_moments"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, answering(getattr(module, name)))
@@ -269,6 +269,10 @@ def test_nothing_but_noisy_numbers_shapes_a_release(monkeypatch: pytest.MonkeyPa
     assert np.array_equal(first.outside_, second.outside_)
     assert (first.labels_ is None) == (second.labels_ is None)
     assert first.labels_ is None or np.array_equal(first.labels_.level, second.labels_.level)
+    assert len(first.shapes_) == len(second.shapes_)
+    for one, other in zip(first.shapes_, second.shapes_, strict=True):
+        assert np.array_equal(one.edges, other.edges)
+        assert np.array_equal(one.knots, other.knots)
     held = second.map_.arrays()
     assert all(np.array_equal(part, held[name]) for name, part in first.map_.arrays().items())
 

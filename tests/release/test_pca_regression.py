@@ -265,7 +265,7 @@ def test_the_declared_range_of_a_target_stands_where_nothing_was_paid() -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(N, M), (20_000, 25)])
 def test_a_plan_knows_what_is_left_for_the_moments(n: int, m: int) -> None:
-    steps, rest, _ = plan(n, m, 1, "regression", SOME).split(SOME)
+    steps, rest, _ = plan(n, m, 1, "regression", SOME, numbers=m).split(SOME)
     assert "columns" in steps
     _, first, second = stages(n, m, rest).split(rest)
     events = [e for e in regression().fit(*sparse(n, m)).events_ if e.statistic.startswith("moment matrix")]

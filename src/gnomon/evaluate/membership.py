@@ -145,14 +145,14 @@ def attack_release(sides: Sides, rng: np.random.Generator) -> Membership:
         raise DataError(
             f"The method {certificate.method!r} of the release is not known to this version of gnomon."
         )
-    encoder_width = sides.real.X.shape[1]
+    encoder_width, seen = sides.real.X.shape[1], sides.published.map
     kind = METHODS[certificate.method]
     wanted = {
         "epsilon": certificate.privacy.epsilon,
         "delta": certificate.privacy.delta,
         "bounds": (-1.0, 1.0),
         "classes": list(range(sides.classes)),
-        "n_components": min(sides.published.map.n_components, encoder_width),
+        "n_components": "auto" if seen.shows_all else min(seen.n_components, encoder_width),
         "calibration": certificate.calibration,
         "not_private": math.isinf(certificate.privacy.epsilon),
     }

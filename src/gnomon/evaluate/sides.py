@@ -98,7 +98,7 @@ def published(release: Any) -> Published:
         return Published(
             found.certificate_,
             found.schema_,
-            found.map_,
+            found.published_map_,
             lambda: open_source(pa.concat_tables(found.sample_batches(found.n_rows_))),
             getattr(found, "noise_std_", None),
         )

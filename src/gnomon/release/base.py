@@ -116,6 +116,13 @@ class Release(BaseEstimator):  # type: ignore[misc]
     random_state: Any
     not_private: bool
 
+    map_: PublicMap
+
+    @property
+    def published_map_(self) -> PublicMap:
+        """The map through which real rows look like released ones."""
+        return self.map_
+
     def fit(
         self, X: Any, y: Any = None, *, progress: Progress = quiet, charge: Charge | None = None
     ) -> Release:
@@ -336,7 +343,6 @@ def _with_placeholder_bounds(schema: Schema) -> Schema:
 class ModelRelease(Release):
     """A release that publishes a model of the rows: any number of synthetic rows can be drawn from it."""
 
-    map_: PublicMap
     model_: Mixture
 
     @property
@@ -379,7 +385,7 @@ class ModelRelease(Release):
 
     def public_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What `map.npz` of the release holds."""
-        return self.map_.arrays()
+        return self.published_map_.arrays()
 
     def sample(self, n: int | None = None) -> Any:
         """n synthetic rows (default: as many as were read) with the columns and the frame type of the input."""
@@ -395,7 +401,7 @@ class ModelRelease(Release):
         from gnomon.release.folder import transform_batches
 
         source = open_source(X, None, schema=self.schema_)
-        parts = list(transform_batches(source, self.schema_, self.map_))
+        parts = list(transform_batches(source, self.schema_, self.published_map_))
         return source.like(pa.concat_tables(parts))
 
 

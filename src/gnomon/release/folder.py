@@ -189,12 +189,13 @@ def transform_batches(
     target = schema.target.name if schema.target is not None and schema.target.name in source.names else None
     done, total = 0, source.n_rows()
     for batch in source.batches([*names, target] if target else names):
-        C = chart.components(encoder.encode(batch).X)
+        X = encoder.encode(batch).X
+        C = X if chart.shows_all else chart.components(X)
         if chart.components_only:
             seen = pa.table(list(np.ascontiguousarray(C.T)), names=[f"c{j}" for j in range(C.shape[1])])
             place = C.shape[1]
         else:
-            seen = encoder.decode(chart.lift(C), None)
+            seen = encoder.decode(C if chart.shows_all else chart.lift(C), None)
             place = [column.name for column in schema.released].index(target) if target else 0
         if target:
             seen = seen.add_column(place, target, batch.column(batch.schema.get_field_index(target)))

@@ -55,6 +55,13 @@ class PublicMap:
         return cls(np.zeros(m), np.ones(m), normalise, None, np.zeros(m), radius)
 
     @property
+    def shows_all(self) -> bool:
+        """Whether components are the cells themselves, so that a row needs no look through the map."""
+        moved = self.normalise or self.mean is not None or math.isfinite(self.reach) or self.components_only
+        plain = not self.centre.any() and not self.offset.any() and bool((self.weight == 1).all())
+        return self.projection is None and plain and not moved
+
+    @property
     def n_features(self) -> int:
         return len(self.centre)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,14 +14,18 @@ import pyarrow as pa
 from gnomon.errors import ParameterError
 from gnomon.model.labels import Labels, Quadratic, learned, pooled_labels
 from gnomon.model.linear import Slope
+from gnomon.model.marginals import Shape, give_shapes
 from gnomon.model.repair import mixture_of
 from gnomon.privacy.guarantee import ZCDP, GaussianDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import moment_noise
 from gnomon.projection.orthonormal import haar
 from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
 from gnomon.release.kept import KeptSource
+from gnomon.release.map import PublicMap
 from gnomon.release.pca_labels import DRAWS, pooled_is_better, question
 from gnomon.release.pca_look import Fit, affordable, look
+from gnomon.release.pca_marginals import SHARE as SHAPES
+from gnomon.release.pca_marginals import bins_of, cell_law, numbers, shapes
 from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
 from gnomon.release.pca_regression import HOLDS, stages, with_target
 from gnomon.release.pca_source import SOURCES, check_public
@@ -49,6 +53,7 @@ FIRST_OF_ALL = 0.25  # the same where stage two can bear all columns, should it 
 FEWEST = 12  # stage two runs if it can bear this many dimensions (or all columns)
 ALL = Fit(1.0, 0.9)  # where stage two can bear all columns, each counts alike
 ALL_OF_REGRESSION = Fit(0.5, 0.95)  # the same with a numeric target: hardly any row is shortened
+KEPT = 0.4  # of the columns' dimensions must be borne for their shapes to be counted
 # With fewer directions above the noise than this, stage one shows too little.
 DROWNED: dict[type, float] = {PureDP: 8, GaussianDP: 2, ZCDP: 2}
 FITS = {
@@ -75,19 +80,41 @@ class Plan:
         return steps, parts[len(steps)], parts[len(steps) + 1] if self.most is not None else None
 
 
-def plan(n: int, m: int, classes: int, task: str, loss: Spendable, wanted: int | None = None) -> Plan:
-    """Stage two runs where the noise of a class covariance stays below the covariance itself in enough dimensions."""
+def plan(
+    n: int, m: int, classes: int, task: str, loss: Spendable, wanted: int | None = None, *, numbers: int = 0
+) -> Plan:
+    """What a table can afford: the look, the shapes of `numbers` of its m columns, and a second stage.
+
+    Columns are counted where the model keeps enough of their dimensions: a row that was put together from a few
+    directions is better seen through the same directions than made to look like a real one.
+    """
     shares = affordable(n, m + (task == "regression"), loss)
+    if bins_of(n, numbers, loss.split(SHAPES)[0]):
+        shaped, dimensions = _staged(n, m, classes, task, loss, wanted, shares | {"shapes": SHAPES})
+        if min(dimensions, wanted or m) >= (m if task == "regression" else KEPT * m):
+            return shaped
+    return _staged(n, m, classes, task, loss, wanted, shares)[0]
+
+
+def _staged(
+    n: int, m: int, classes: int, task: str, loss: Spendable, wanted: int | None, shares: dict[str, float]
+) -> tuple[Plan, int]:
+    """Stage two runs where the noise of a class covariance stays below the covariance itself in enough dimensions.
+
+    Beside the plan, how many dimensions its last stage bears.
+    """
     left = 1 - sum(shares.values())
     if task == "regression":
-        whole = "columns" in shares and stages(n, m, loss.split(left)[0], wanted).most == m
-        return Plan(shares, fit=ALL_OF_REGRESSION if whole else FITS[task])
+        most = (stages(n, m, loss.split(left)[0], wanted).most or 0) if "columns" in shares else 0
+        return Plan(shares, fit=ALL_OF_REGRESSION if most == m else FITS[task]), most
     if task != "classification":
-        return Plan(shares, fit=FITS[task])
+        return Plan(shares, fit=FITS[task]), _bearable(n, m, 1, loss.split(left)[0])
     if _bearable(n, m, classes, loss.split((1 - FIRST_OF_ALL) * left)[0]) == m:
-        return Plan(shares, m, FIRST_OF_ALL, ALL)
+        return Plan(shares, m, FIRST_OF_ALL, ALL), m
     most = _bearable(n, m, classes, loss.split((1 - FIRST) * left)[0])
-    return Plan(shares, most, FIRST) if most >= min(m, wanted or m, FEWEST) else Plan(shares)
+    if most >= min(m, wanted or m, FEWEST):
+        return Plan(shares, most, FIRST), most
+    return Plan(shares), 0
 
 
 def drowned(planned: Plan, n: int, m: int, classes: int, loss: Spendable) -> bool:
@@ -137,6 +164,7 @@ class PcaGauss(ModelRelease):
     """
 
     name: ClassVar[str] = "pca-gauss"
+    shapes_: Sequence[Shape] = ()  # of columns whose values were counted
     labels_: Labels | None = None  # a rule that labels decoded rows; None: they keep the class that drew them
 
     def __init__(
@@ -210,7 +238,7 @@ class PcaGauss(ModelRelease):
         return dimension(table.m) if self.n_components == "auto" else int(self.n_components)
 
     def _release(self, table: Table, account: Account) -> None:
-        self.labels_ = None
+        self.labels_, self.shapes_ = None, []
         if self.calibration == "paper" or self.pca != "auto":
             pca = "laplace" if self.pca == "auto" else self.pca
             printed = self.calibration == "paper"
@@ -220,7 +248,8 @@ class PcaGauss(ModelRelease):
             return
         wanted = None if self.n_components == "auto" else int(self.n_components)
         loss = account.spendable(table.m + table.n_classes)
-        planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted)
+        columns = len(numbers(table.encoder))
+        planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted, numbers=columns)
         steps, first, second = planned.split(loss)
         table = replace(table, source=KeptSource(table.source))
         if (
@@ -245,6 +274,9 @@ class PcaGauss(ModelRelease):
         else:
             model = gaussian(table, account, place, first, wanted)
         self._keep(model)
+        if "shapes" in steps:
+            law = cell_law(model)
+            self.shapes_ = shapes(table, account, steps["shapes"], *law, model.mixture.weights * table.n)
         if asked is not None:
             self._ask_for_labels(table, account, asked)
         account.public.append(
@@ -253,6 +285,11 @@ class PcaGauss(ModelRelease):
         account.post_processing.append(
             "dimension, class sizes, means, covariances and slopes, each shrunk by the known law of the noise"
         )
+
+    @property
+    def published_map_(self) -> PublicMap:
+        """Rows whose columns have their shapes look like real ones, which then need no map."""
+        return PublicMap.identity(self.map_.n_features, radius=1.0) if self.shapes_ else self.map_
 
     def _keep(self, model: Model) -> None:
         self.map_, self.model_, self.outside_ = model.chart, model.mixture, model.outside
@@ -279,7 +316,7 @@ class PcaGauss(ModelRelease):
 
         m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
         loss = Account(guarantee).spendable(m + classes)
-        planned = plan(n, m, classes, encoder.task, loss)
+        planned = plan(n, m, classes, encoder.task, loss, numbers=len(numbers(encoder)))
         if encoder.task == "classification" and drowned(planned, n, m, classes, loss):
             return moment_plan(cls.name, encoder, n, guarantee)
         return subspace_plan(cls.name, encoder, n, guarantee)
@@ -294,6 +331,7 @@ class PcaGauss(ModelRelease):
         rows = max(256, min(65_536, 2**23 // self.map_.n_features))
         for C, codes in self.model_.sample_batches(n, rng, rows):
             cells = self.map_.lift(C[:, :p]) + self._spread(len(C), rng)
+            give_shapes(self.shapes_, cells, codes)
             table = self.encoder_.decode(cells, priors=shares)
             if self.encoder_.task == "clustering":
                 yield table

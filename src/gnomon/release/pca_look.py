@@ -145,16 +145,17 @@ def _columns(
     return Place(place.centre + shift, 1 / scale, 1.1 * expected, spread)
 
 
-def _norm(loss: Spendable) -> Norm:
+def norm(loss: Spendable) -> Norm:
+    """How the change of a vector is measured for this kind of loss."""
     return Norm.L1 if isinstance(loss, PureDP) else Norm.L2
 
 
 def row_sensitivity(columns: int, loss: Spendable) -> Sensitivity:
-    return row_sum(_norm(loss), columns=columns, radius=GRID, adjacency=Adjacency.REPLACE_ONE)
+    return row_sum(norm(loss), columns=columns, radius=GRID, adjacency=Adjacency.REPLACE_ONE)
 
 
 def _bins(loss: Spendable) -> Sensitivity:
-    return histogram(_norm(loss), columns=1, adjacency=Adjacency.REPLACE_ONE)
+    return histogram(norm(loss), columns=1, adjacency=Adjacency.REPLACE_ONE)
 
 
 def noisy_sum(

@@ -78,7 +78,6 @@ class ProjectedRows(RowRelease):
     projection: str
     radius: float | None
     label_weight: float
-    map_: PublicMap
 
     # --- parameters ---
 

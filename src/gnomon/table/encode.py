@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gnomon.errors import DataError, ParameterError, SchemaError
 from gnomon.table.codec import Floats, codec, target_codec
+from gnomon.table.codec.base import Steps
 from gnomon.table.column import Scalar
 from gnomon.table.schema import Schema
 
@@ -89,6 +90,11 @@ class Encoder:
         if self.schema.target is None or self.task != "classification":
             return None
         return (False, True) if self.schema.target.kind == "boolean" else self.schema.target.values
+
+    def steps(self) -> dict[int, Steps]:
+        """For columns that can have few values only: the place of the column, and the cells of its values."""
+        found = {group.place.start: one.steps() for one, group in zip(self._codecs, self.groups, strict=True)}
+        return {place: steps for place, steps in found.items() if steps is not None}
 
     def encode(self, batch: pa.RecordBatch | pa.Table, *, target: bool = True) -> Rows:
         """Rows of a batch; `target=False` leaves y out, for tables that lack the target."""

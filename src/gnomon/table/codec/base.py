@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,20 @@ from gnomon.table.cells import Cells, Mask
 from gnomon.table.column import Column
 
 Floats = NDArray[np.float64]
+FEW = 4_096  # values that can be listed
+
+
+class Steps(NamedTuple):
+    """Cells of all k values of a column in order, and the k - 1 cells between them."""
+
+    values: Floats
+    borders: Floats
+
+
+def evenly(values: int) -> Steps:
+    """The steps of so many values that are evenly spaced between the bounds."""
+    ends = np.linspace(-1.0, 1.0, 2 * values - 1)
+    return Steps(ends[::2], ends[1::2])
 
 
 class Codec(ABC):
@@ -56,6 +70,10 @@ class Codec(ABC):
     @property
     def limits(self) -> tuple[float, float] | None:
         """The bounds on the scale of `read`, for kinds that have them."""
+        return None
+
+    def steps(self) -> Steps | None:
+        """Of kinds and bounds that leave few values: their cells, and where decoding goes over from one to the next."""
         return None
 
     @property

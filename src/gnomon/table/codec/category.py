@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gnomon.errors import DataError
 from gnomon.table.calibrate import assign, cut
 from gnomon.table.cells import UNKNOWN, Cells, codes, flags, value_lookup
-from gnomon.table.codec.base import Codec, Floats
+from gnomon.table.codec.base import Codec, Floats, Steps, evenly
 from gnomon.table.column import Column, value_key
 
 
@@ -86,6 +86,9 @@ class OrderedCodec(_CategoryCodec):
     def _write_codes(self, found: NDArray[np.int64], out: Floats) -> None:
         steps = max(len(self.column.values) - 1, 1)
         np.divide(2 * found - (len(self.column.values) - 1), steps, out=out[0])
+
+    def steps(self) -> Steps | None:
+        return evenly(len(self.column.values)) if len(self.column.values) > 1 else None
 
     def _restore(self, rows: Floats, shares: Floats | None) -> pa.Array:
         steps = len(self.column.values) - 1

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gnomon.table.cells import DAY, Cells, microseconds, moments, numbers, whole_numbers
-from gnomon.table.codec.base import Codec, Floats
+from gnomon.table.codec.base import FEW, Codec, Floats, Steps, evenly
 from gnomon.table.column import Column
 
 
@@ -54,6 +54,15 @@ class NumberCodec(Codec):
             np.multiply(row, self._scale, out=row)
             np.clip(row, -1.0, 1.0, out=row)
 
+    def steps(self) -> Steps | None:
+        if not self.column.integer or self._high - self._low >= FEW:
+            return None
+        values = np.arange(int(self._low), int(self._high) + 1, dtype=np.float64)
+        cells = np.empty((2, len(values)))
+        self._write(values, cells[:1])
+        self._write(values + 0.5, cells[1:])
+        return Steps(cells[0], cells[1, :-1])
+
     def _restore(self, rows: Floats, shares: Floats | None) -> Any:
         back = np.clip(rows[0], -1.0, 1.0) * self._half + self._middle
         if self._log:
@@ -96,6 +105,10 @@ class WholeCodec(Codec):
         inside = np.clip(values.astype(np.int64), self._low, self._high)
         np.divide(inside - self._low, self._half, out=row)
         np.subtract(row, 1.0, out=row)
+
+    def steps(self) -> Steps | None:
+        steps = self._high - self._low
+        return evenly(steps + 1) if steps < FEW else None
 
     def _restore(self, rows: Floats, shares: Floats | None) -> Any:
         steps = np.rint((np.clip(rows[0], -1.0, 1.0) + 1.0) * self._half).astype(np.uint64)

@@ -1,0 +1,217 @@
+"""The shape of single columns: a Gaussian's cells, moved so that each column is distributed as noisy counts say.
+
+A Gaussian says how columns go together, and little of what a column looks like: counts with many zeros, two humps, a
+long tail. A cell x of class c is z = (x - mean) / deviation by the model, a standard normal number; the column's counts
+say which value has as many rows below it as z has. What replaces x is that value: order, and so dependence, is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from gnomon.model.mixture import Codes
+from gnomon.model.repair import onto_simplex, shrink_weight
+from gnomon.statistics.grid import Matrix
+
+Vector = npt.NDArray[np.float64]
+Bins = npt.NDArray[np.int64]
+BOUND = 1e-9  # cells so near to a declared bound are at it; rows that count as none
+TILT = 0.2, 5.0  # times as many rows may a bin have, a round, to keep to a class's mean and spread
+FARTHEST = 10.0  # standard deviations that a bin may lie away
+FAR = 5.0  # standard deviations beyond which a normal number is not expected
+FEWEST, MOST = 8, 32  # bins of a column
+CLEAR = 0.2  # of the rows of an average bin: its noise must stay below
+REACH = 2.5  # standard deviations around the mean that bins are laid over
+LEAST_SPREAD = 0.9  # of the model's variance of a column must be in its counts
+ROUNDS = 10  # in which counts of classes and of all rows come to agree
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One column: for every class its law by the model, `means` and `spreads` (L,), and by the counts.
+
+    `knots` (L, E) are the normal numbers that stand for the cells `edges` (E,) by the counts; both begin and end with a
+    declared bound.
+    """
+
+    place: int  # of the column among the encoded ones
+    edges: Vector
+    means: Vector
+    spreads: Vector
+    knots: Matrix
+
+    def of_class(self, c: int, cells: Vector) -> Vector:
+        """What stands in place of cells of this class; where the counts say what the model does, they stay."""
+        z = (cells - self.means[c]) / self.spreads[c]
+        found: Vector = np.interp(z, self.knots[c], self.edges)
+        found[found <= BOUND - 1.0] = -1.0
+        found[found >= 1.0 - BOUND] = 1.0
+        return found
+
+
+def give_shapes(shapes: Sequence[Shape], cells: Matrix, codes: Codes) -> None:
+    """Move the cells (n, m) of rows of these classes, in place."""
+    order = np.argsort(codes, kind="stable")
+    classes, starts = np.unique(codes[order], return_index=True)
+    for shape in shapes:
+        parts = np.split(cells[order, shape.place], starts[1:])
+        cells[order, shape.place] = np.concatenate(
+            [shape.of_class(int(c), part) for c, part in zip(classes, parts, strict=True)]
+        )
+
+
+class Counts(NamedTuple):
+    """Noisy counts (bins,) between `edges` (bins - 1,), and the noise of each."""
+
+    edges: Vector
+    heights: Vector
+    noise: float
+
+
+def edges_of(mean: float, spread: float, bins: int, borders: Vector | None) -> Vector:
+    """Edges of at most so many bins over where the model has the column.
+
+    The two bounds have bins of their own: cells beyond them were cut there. A column of few values, which `borders`
+    part, has edges nowhere else.
+    """
+    if borders is not None and len(borders) < bins:
+        return borders
+    ends = np.array([BOUND - 1.0, 1.0 - BOUND])
+    inner = np.clip(mean + spread * np.linspace(-REACH, REACH, bins - 3), *ends)
+    if borders is None:
+        return np.unique(np.r_[ends, inner])
+    near = np.searchsorted(borders, inner).clip(max=len(borders) - 1)
+    found: Vector = borders[np.unique(np.r_[0, near, len(borders) - 1])]
+    return found
+
+
+def bins_clear_of(noise: float, rows: float) -> int:
+    """Into how many bins so many rows can be counted before noise blurs them; 0 where these would show no shape."""
+    bins = min(MOST, int(CLEAR * rows / noise)) if noise > 0 else MOST
+    return bins if bins >= FEWEST else 0
+
+
+def shape_of(
+    place: int,
+    means: Vector,
+    spreads: Vector,
+    sizes: Vector,
+    overall: Counts,
+    classes: list[Counts],
+    values: Vector | None = None,
+) -> Shape | None:
+    """The shape that noisy counts tell of, shrunk toward the model's by what noise alone would show.
+
+    First those of all rows, then those of each class that is large enough, toward what the first make of it; at the end
+    the classes together keep to the counts of all rows, which are the surest, and each keeps its mean and its spread.
+    A column of few values names their cells.
+    None where the counts lack much of the column's spread: it comes from few rows far away, which noise hides.
+    """
+    edges = np.unique(np.concatenate([overall.edges, *(one.edges for one in classes)]))
+    ends = (edges - means[:, None]) / spreads[:, None]
+    chances = np.diff(ndtr(ends), axis=1, prepend=0.0, append=1.0)
+    heights = sizes[:, None] * chances + BOUND
+    limits = np.r_[-1.0, edges, 1.0]
+    # A cell that stands for all of a bin: their mean by the model, or the middle where the model has none.
+    density = np.diff(np.exp(-(ends**2) / 2) / math.sqrt(2 * math.pi), axis=1, prepend=0.0, append=0.0)
+    total = (
+        sizes @ (means[:, None] * chances - spreads[:, None] * density)
+        + BOUND * (limits[1:] + limits[:-1]) / 2
+    )
+    middles = np.clip(total / (sizes @ chances + BOUND), limits[:-1], limits[1:])
+    if values is not None:
+        of_value = np.searchsorted(edges, values)
+        middles = np.bincount(of_value, values, len(middles)) / np.bincount(of_value, minlength=len(middles))
+    everybody = np.searchsorted(overall.edges, limits[1:])
+    total = _told(overall, everybody, heights.sum(axis=0), middles, float(sizes @ means))
+    heights = _scaled(heights, everybody, total)
+    for c, one in enumerate(classes):
+        if bins_clear_of(one.noise, float(sizes[c])):
+            mine = np.searchsorted(one.edges, limits[1:])
+            expected = heights[c] * (sizes[c] / heights[c].sum())
+            heights[c] = _scaled(
+                expected, mine, _told(one, mine, expected, middles, float(sizes[c] * means[c]))
+            )
+    away = np.clip((middles - means[:, None]) / spreads[:, None], -FARTHEST, FARTHEST)
+    for _ in range(ROUNDS):
+        heights = _tilted(_scaled(heights, everybody, total), away, sizes)
+    if not _keeps_spread(heights.sum(axis=0), middles, means, spreads, sizes):
+        return None
+    below = np.cumsum(heights, axis=1)[:, :-1] / np.maximum(heights.sum(axis=1, keepdims=True), BOUND)
+    z = np.clip(ndtri(np.clip(below, 0.0, 1.0)), np.minimum(ends, -FAR), np.maximum(ends, FAR))
+    knots = np.column_stack([np.minimum(z[:, 0], -FAR) - 1.0, z, np.maximum(z[:, -1], FAR) + 1.0])
+    return Shape(place, limits, means, spreads, knots + BOUND * np.arange(len(limits)))
+
+
+def _keeps_spread(heights: Vector, middles: Vector, means: Vector, spreads: Vector, sizes: Vector) -> bool:
+    shares, counted = sizes / sizes.sum(), heights / max(float(heights.sum()), BOUND)
+    known = shares @ (spreads**2 + (means - shares @ means) ** 2)
+    return bool(counted @ (middles - counted @ middles) ** 2 >= LEAST_SPREAD * known)
+
+
+def _scaled(heights: Matrix, bins: Bins, total: Vector) -> Matrix:
+    """Heights (..., fine bins) such that those of each bin add up to its total."""
+    now = np.bincount(bins, heights.reshape(-1, len(bins)).sum(axis=0), len(total))
+    scaled: Matrix = heights * (total / np.maximum(now, BOUND))[bins]
+    return scaled
+
+
+def _tilted(heights: Matrix, away: Matrix, sizes: Vector) -> Matrix:
+    """Heights nearby whose classes have these sizes, a mean of zero and a variance of one in `away` (L, bins).
+
+    The model knows these better than counts do, and classifiers live by them: noise in the counts of all rows would
+    move every class.
+    """
+    shares = heights / np.maximum(heights.sum(axis=1, keepdims=True), BOUND)
+    powers = np.stack([np.ones_like(away), away, away**2], axis=2)
+    gram = np.einsum("lbi,lb,lbj->lij", powers, shares, powers)
+    due = np.array([1.0, 0.0, 1.0]) - gram[:, 0]
+    ridge = BOUND * np.maximum(1.0, np.trace(gram, axis1=1, axis2=2))
+    solved = np.linalg.solve(gram + ridge[:, None, None] * np.eye(3), due[:, :, None])[:, :, 0]
+    tilted = shares * np.clip(1 + np.einsum("lbi,li->lb", powers, solved), *TILT)
+    found: Matrix = sizes[:, None] * tilted / np.maximum(tilted.sum(axis=1, keepdims=True), BOUND)
+    return found
+
+
+def _told(counts: Counts, bins: Bins, expected: Vector, middles: Vector, first: float) -> Vector:
+    """Counts of the bins: as expected, moved by what noisy ones say beyond noise.
+
+    `first`, the sum of the cells, is known from the model better than counts tell it, and so is the number of rows:
+    what they say of these two is replaced by what is known.
+    """
+    k, n = len(counts.heights), float(expected.sum())
+    coarse = np.bincount(bins, expected, k)
+    x = np.bincount(bins, expected * middles, k) / np.maximum(coarse, BOUND)
+    basis, R = np.linalg.qr(np.column_stack([np.ones(k), x]))
+    away = counts.heights - coarse
+    away -= basis @ (basis.T @ away)
+    due = np.array([0.0, first - coarse @ x])
+    if abs(R[1, 1]) > BOUND:
+        coarse = coarse + basis @ np.linalg.solve(R.T, due)
+    return onto_simplex(coarse + _seen(away, counts.noise), n)
+
+
+def _seen(away: Vector, noise: float) -> Vector:
+    """The part of a deviation that is not noise, scale by scale: coarse differences between bins are seen sooner."""
+    size = 1 << max(1, (len(away) - 1).bit_length())
+    level = np.r_[away, np.zeros(size - len(away))]
+    details = []
+    while len(level) > 1:
+        even, odd = level[::2], level[1::2]
+        detail = (even - odd) / math.sqrt(2)
+        details.append(detail * shrink_weight(float(detail @ detail), len(detail) * noise**2))
+        level = (even + odd) / math.sqrt(2)
+    level = level * shrink_weight(float(level @ level), noise**2)
+    for detail in reversed(details):
+        wider = np.empty(2 * len(level))
+        wider[::2], wider[1::2] = (level + detail) / math.sqrt(2), (level - detail) / math.sqrt(2)
+        level = wider
+    found: Vector = level[: len(away)]
+    return found
