@@ -124,7 +124,6 @@ def cost_plot(found: Any, path: Path) -> None:
                     marker=STYLES[method][1],
                     s=45,
                 )
-                axis.annotate(f" {method}, stopped", (used, i), fontsize=7, va="bottom", ha="right")
         axis.set_xscale("log")
         axis.set_xlabel(name)
         axis.grid(alpha=0.3)
@@ -134,6 +133,7 @@ def cost_plot(found: Any, path: Path) -> None:
         axis.set_yticks(range(len(titles)), titles, fontsize=8)
     axes[0].invert_yaxis()
     axes[0].axvline(600, color="black", linestyle=":", linewidth=1)
+    axes[0].scatter([], [], edgecolors="black", facecolors="none", s=45, label="hollow: stopped")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="center right", fontsize=8)
     figure.tight_layout(rect=(0, 0, 0.86, 1))
