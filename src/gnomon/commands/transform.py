@@ -48,6 +48,10 @@ def run(
         seen = transform_batches(source, opened.schema, opened.map, progress=watch)
         rows = _write(file, seen, format)
     say(f"Wrote {out}: {rows:,} rows as the release in {release} would show them.")
+    if opened.map.shows_all:
+        say(
+            "This release keeps all columns as they are, so rows are only brought within their declared bounds."
+        )
     say("These are your own rows, not a release: they carry no guarantee.")
 
 
