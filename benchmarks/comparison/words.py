@@ -74,7 +74,7 @@ nothing.
   against 0.9; on sports 165 and 338 against 5.6; on KDD 255 (MST) against 18; on Adult 73 and 153 (MST) and 162
   (PrivBayes) against 2.5; both AIMs exceeded ten minutes there. MODIPS and RON-Gauss need 0.2 to 1.5 times the
   time of PCA-Gauss: of the large tables, the recommended release is dominated in time and score on KDD (by a
-  thousandth, within the trials' range) and on Adult at epsilon 0.5 and 4.
+  thousandth, within the trials' range) and on Adult at epsilon 4.
 - **One model trained directly** (diffprivlib) is fast, level on KDD (0.983) and Indian liver patients (0.68),
   and worse than a model trained on what `auto` releases on the other tables of more than 150 rows; its linear
   regression is unusable at these budgets."""
