@@ -246,10 +246,11 @@ def test_the_certificate_says_how_many_columns_have_their_shape() -> None:
     assert f"the shape of {len(fitted.shapes_)} of 3 columns" in " ".join(fitted.certificate_.post_processing)
 
 
-def test_a_dimension_that_is_asked_for_counts_as_kept() -> None:
+def test_a_dimension_that_is_asked_for_is_seen_through_its_map() -> None:
     loss = GaussianDP(0.2)
     assert "shapes" in plan(100_000, 40, 2, "classification", loss, numbers=40).shares
-    assert "shapes" not in plan(100_000, 40, 2, "classification", loss, wanted=1, numbers=40).shares
+    assert "shapes" not in plan(100_000, 40, 2, "classification", loss, wanted=30, numbers=40).shares
+    assert "shapes" in plan(100_000, 40, 2, "classification", loss, wanted=40, numbers=40).shares
 
 
 @pytest.mark.parametrize("log", [False, True])

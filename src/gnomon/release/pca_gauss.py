@@ -86,12 +86,12 @@ def plan(
     """What a table can afford: the look, the shapes of `numbers` of its m columns, and a second stage.
 
     Columns are counted where the model keeps enough of their dimensions: a row that was put together from a few
-    directions is better seen through the same directions than made to look like a real one.
+    directions is better seen through the same directions than made to look like a real one. Whoever asks for few gets few.
     """
     shares = affordable(n, m + (task == "regression"), loss)
-    if bins_of(n, numbers, loss.split(SHAPES)[0]):
+    if (wanted or m) == m and bins_of(n, numbers, loss.split(SHAPES)[0]):
         shaped, dimensions = _staged(n, m, classes, task, loss, wanted, shares | {"shapes": SHAPES})
-        if min(dimensions, wanted or m) >= (m if task == "regression" else KEPT * m):
+        if dimensions >= (m if task == "regression" else KEPT * m):
             return shaped
     return _staged(n, m, classes, task, loss, wanted, shares)[0]
 
