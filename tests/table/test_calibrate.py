@@ -26,6 +26,21 @@ def test_assigning_gives_the_shares(shares: list[float]) -> None:
     assert np.abs(plain - shares).max() > 0.05  # so the offsets did something
 
 
+def test_many_categories_whose_scores_hardly_vary_get_their_shares() -> None:
+    """As in a table's rare values: their one-hot columns are near zero, and those of the frequent ones swing."""
+    rng = np.random.default_rng(2)
+    shares = np.r_[0.6, 0.25, np.full(40, 0.15 / 40)]
+    common = rng.normal(size=(3, 20_000))
+    spreads = np.sqrt(shares * (1 - shares))[:, None]
+    scores = (
+        shares[:, None]
+        + 0.5 * spreads * (rng.normal(size=(42, 3)) @ common)
+        + 0.1 * spreads * rng.normal(size=(42, 20_000))
+    )
+    found = np.bincount(assign(scores, shares), minlength=42) / 20_000
+    assert 0.5 * np.abs(found - shares).sum() < 0.03
+
+
 def test_assigning_few_or_equal_rows() -> None:
     assert assign(np.zeros((2, 0)), np.array([0.5, 0.5])).shape == (0,)
     assert set(assign(np.ones((2, 4)), np.array([0.0, 1.0])).tolist()) == {1}

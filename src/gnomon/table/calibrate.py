@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 _ROUNDS = 60
 _SEARCH_ROWS = 20_000
@@ -29,12 +30,23 @@ def assign(scores: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[
         return np.empty(0, dtype=np.int64)
     shares = shares / shares.sum()
     sample = scores[:, :: max(1, n // _SEARCH_ROWS)]
-    offsets = np.zeros(len(shares))
-    step = float(sample.std()) or 1.0
-    for turn in range(_ROUNDS):
-        winners = np.argmax(sample + offsets[:, None], axis=0)
-        found = np.bincount(winners, minlength=len(shares)) / sample.shape[1]
-        floor = 1 / sample.shape[1]
-        offsets += step / (1 + turn / 10) * np.log((shares + floor) / (found + floor))
+    spreads = sample.std(axis=1)
+    steps = np.maximum(spreads, 1e-3 * float(spreads.max())) if spreads.any() else np.ones(len(shares))
+    # As if scores were normal: each category first reaches zero in its share of the rows.
+    offsets = spreads * ndtri(np.clip(shares, 1e-9, 1 - 1e-9)) - sample.mean(axis=1)
+    last = np.zeros(len(shares))
+    nearest, best = np.inf, offsets
+    for _ in range(_ROUNDS):
+        won = np.bincount(np.argmax(sample + offsets[:, None], axis=0), minlength=len(shares))
+        lack = shares * sample.shape[1] - won
+        if np.abs(lack).sum() < nearest:
+            nearest, best = float(np.abs(lack).sum()), offsets.copy()
+        # Each category has a step of its own, since scores of rare ones hardly vary: longer while it helps, halved
+        # once it overshoots.
+        way = np.sign(lack) * (np.abs(lack) >= 1)
+        steps *= np.where(way * last > 0, 1.1, np.where(way * last < 0, 0.5, 1.0))
+        offsets += way * steps
+        last = way
+    offsets = best
     offsets[shares == 0] = -np.inf
     return np.asarray(np.argmax(scores + offsets[:, None], axis=0), dtype=np.int64)
