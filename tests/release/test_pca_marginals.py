@@ -96,13 +96,14 @@ def test_one_record_moves_the_counts_as_far_as_is_charged_and_no_further(
             "back": [False, True, False, True],
         }
     ).cast(table.schema)
-    worst = np.zeros(2)
+    worst, pure = np.zeros(2), float(pca_marginals._sensitivity(3, PureDP(1.0)).value)
     for i in range(4):
         for j in range(4):
             one, charged = counts_of(pa.concat_tables([table, ends.slice(i, 1)]), monkeypatch)
             two, _ = counts_of(pa.concat_tables([table, ends.slice(j, 1)]), monkeypatch)
             moved = [float(np.linalg.norm(a - b)) for a, b in zip(one, two, strict=True)]
             assert all(far <= most for far, most in zip(moved, charged, strict=True))
+            assert all(np.abs(a - b).sum() <= pure for a, b in zip(one, two, strict=True))
             worst = np.maximum(worst, moved)
     assert worst == pytest.approx(math.sqrt(2 * 3))  # three columns of numbers: the charge is tight
 
@@ -262,3 +263,15 @@ def test_whole_numbers_come_back_by_their_shares(log: bool) -> None:
     drawn = pa.concat_tables(PcaGauss(20.0, 1e-6, schema=schema).fit(table).sample_batches(30_000))
     real, ours = (np.bincount(rows["visits"].to_numpy(), minlength=4)[:4] / 30_000 for rows in (table, drawn))
     assert np.abs(real - ours).max() < 0.02
+
+
+def test_values_that_floating_point_cannot_tell_apart_do_no_harm() -> None:
+    large = 2**53
+    column = Column(name="id", kind="number", low=large, high=large + 4000, integer=True, log=True)
+    schema = Schema(name="t", columns=(column, Column(name="x", kind="number", low=0, high=1)))
+    rng = np.random.default_rng(6)
+    table = pa.table({"id": large + 2 * rng.integers(0, 2000, 20_000), "x": rng.random(20_000)})
+    fitted = PcaGauss(2.0, 1e-6, schema=schema).fit(table)
+    drawn = pa.concat_tables(fitted.sample_batches(1_000))
+    assert fitted.shapes_
+    assert large <= min(drawn["id"].to_pylist()) <= max(drawn["id"].to_pylist()) <= large + 4000

@@ -128,7 +128,10 @@ def shape_of(
     middles = np.clip(total / (sizes @ chances + BOUND), limits[:-1], limits[1:])
     if values is not None:
         of_value = np.searchsorted(edges, values)
-        middles = np.bincount(of_value, values, len(middles)) / np.bincount(of_value, minlength=len(middles))
+        held = np.bincount(of_value, minlength=len(middles))
+        middles = np.where(
+            held > 0, np.bincount(of_value, values, len(middles)) / np.maximum(held, 1), middles
+        )
     everybody = np.searchsorted(overall.edges, limits[1:])
     total = _told(overall, everybody, heights.sum(axis=0), middles, float(sizes @ means))
     heights = _scaled(heights, everybody, total)

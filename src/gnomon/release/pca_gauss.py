@@ -145,7 +145,8 @@ class PcaGauss(ModelRelease):
     Differs from the paper (`pca="auto"`, the default): stage one releases one noisy moment matrix of (x, label,
     constant) in the full dimension, which yields counts, means, the covariance and its spectrum together; where public
     numbers allow it, stage two releases the moments of every class in the subspace that stage one found, and a small
-    histogram of real rows tells whether labels are better redrawn at the released rows (`pca_labels.py`). Rows are
+    histogram of real rows tells whether labels are better redrawn at the released rows (`pca_labels.py`). Noisy
+    histograms of columns give released ones their shapes where there are rows enough (`pca_marginals.py`). Rows are
     centred, scaled and clipped by paid or declared numbers. A table with classes that is too small for the noise of a
     matrix in the full dimension is seen through a random projection instead, as RON-Gauss sees it. `pca="laplace"`
     and the other sources run the paper's own Algorithms 1 to 3, with sound noise or (`calibration="paper"`) with the
