@@ -121,6 +121,40 @@ def test_a_spread_that_comes_from_few_far_rows_keeps_the_models_shape() -> None:
     assert one_class(real, noise=0.0, bins=16) is not None
 
 
+def test_counts_tell_the_spread_of_a_class_whose_model_lacks_some() -> None:
+    """Rows that were shortened to their ball: the model's spread is too small, the counts are right."""
+    rng = np.random.default_rng(4)
+    real = np.where(rng.random(N) < 0.3, -1.0, np.clip(0.25 * rng.standard_normal(N), -1, 1))
+    mean, spread = float(real.mean()), 0.8 * float(real.std())
+    laws = np.array([mean]), np.array([spread]), np.array([float(N)])
+    shape = shape_of(0, *laws, counted(real, edges_of(mean, spread, 32, None)), [])
+    assert shape is not None
+    cells = drawn(shape)
+    assert abs(float((cells == -1.0).mean()) - 0.3) < 0.01
+    assert abs(float(cells.std() / real.std()) - 1) < 0.03
+    assert abs(float(cells.mean()) - mean) < 0.01
+
+
+@pytest.mark.parametrize("heavy", [1.0, 1.5, 1.9, 2.2])
+def test_a_tail_beyond_the_last_bin_reaches_about_as_far_as_the_model_says(heavy: float) -> None:
+    """Bins see how many rows it has, not how far they are: laid evenly up to the bound, they would be too far."""
+    real = np.clip(-0.9 + 0.05 * np.random.default_rng(5).standard_exponential(N) ** heavy, -1, 1)
+    shape = one_class(real)
+    assert shape is not None
+    assert 0.9 < float(drawn(shape).std() / real.std()) < 1.3
+
+
+def test_a_spread_that_counts_lack_is_the_models() -> None:
+    """Some rows far away, in a bin that seems to be near: the mean alone would leave them there."""
+    real = np.clip(-0.9 + 0.05 * np.random.default_rng(5).standard_exponential(N) ** 1.9, -1, 1)
+    mean, spread = float(real.mean()), float(real.std())
+    overall = counted(real, edges_of(mean, spread, 32, None))
+    only = Counts(overall.edges[:-4], np.r_[overall.heights[:-5], overall.heights[-5:].sum()], 0.0)
+    shape = shape_of(0, np.array([mean]), np.array([spread]), np.array([float(N)]), only, [])
+    assert shape is not None
+    assert float(drawn(shape).std()) > 0.85 * spread
+
+
 def two_classes(sizes: tuple[int, int], noise: float, seed: int = 0) -> tuple[Shape, list[np.ndarray]]:
     rng = np.random.default_rng(7)
     real = [humps(sizes[0]), np.clip(0.5 + 0.1 * rng.standard_normal(sizes[1]), -1, 1)]

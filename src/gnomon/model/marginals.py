@@ -23,12 +23,14 @@ from gnomon.statistics.grid import Matrix
 Vector = npt.NDArray[np.float64]
 Bins = npt.NDArray[np.int64]
 BOUND = 1e-9  # cells so near to a declared bound are at it; rows that count as none
-TILT = 0.2, 5.0  # times as many rows may a bin have, a round, to keep to a class's mean and spread
+TILT = 0.2, 5.0  # times as many rows may a bin have, a round, to keep to a class's mean (and spread)
+MEAN, SPREAD = 1, 2  # moments of a class that its counts keep to, up to this one
 FARTHEST = 10.0  # standard deviations that a bin may lie away
 FAR = 5.0  # standard deviations beyond which a normal number is not expected
 FEWEST, MOST = 8, 32  # bins of a column
 CLEAR = 0.2  # of the rows of an average bin: its noise must stay below
 REACH = 2.5  # standard deviations around the mean that bins are laid over
+TAIL = 3.0, 3.5, 4.0, 5.0  # standard deviations at which the last bins are parted as the model has their rows
 LEAST_SPREAD = 0.9  # of the model's variance of a column must be in its counts
 ROUNDS = 10  # in which counts of classes and of all rows come to agree
 
@@ -110,11 +112,14 @@ def shape_of(
     """The shape that noisy counts tell of, shrunk toward the model's by what noise alone would show.
 
     First those of all rows, then those of each class that is large enough, toward what the first make of it; at the end
-    the classes together keep to the counts of all rows, which are the surest, and each keeps its mean and its spread.
-    A column of few values names their cells.
-    None where the counts lack much of the column's spread: it comes from few rows far away, which noise hides.
+    the classes together keep to the counts of all rows, which are the surest, and each keeps its mean. The counts tell
+    its spread, unless they lack much of the column's: it then comes from few rows far away, which noise hides, and is
+    kept too. None where they still lack it. A column of few values names their cells.
     """
     edges = np.unique(np.concatenate([overall.edges, *(one.edges for one in classes)]))
+    if values is None:
+        tails = means[:, None] + spreads[:, None] * np.r_[TAIL, np.negative(TAIL)]
+        edges = np.unique(np.r_[edges, tails[(tails > edges[0]) & (tails < edges[-1])]])
     ends = (edges - means[:, None]) / spreads[:, None]
     chances = np.diff(ndtr(ends), axis=1, prepend=0.0, append=1.0)
     heights = sizes[:, None] * chances + BOUND
@@ -143,11 +148,15 @@ def shape_of(
                 expected, mine, _told(one, mine, expected, middles, float(sizes[c] * means[c]))
             )
     away = np.clip((middles - means[:, None]) / spreads[:, None], -FARTHEST, FARTHEST)
-    for _ in range(ROUNDS):
-        heights = _tilted(_scaled(heights, everybody, total), away, sizes)
-    if not _keeps_spread(heights.sum(axis=0), middles, means, spreads, sizes):
+    for kept in (MEAN, SPREAD):
+        found = heights
+        for _ in range(ROUNDS):
+            found = _tilted(_scaled(found, everybody, total), away, sizes, kept)
+        if _keeps_spread(found.sum(axis=0), middles, means, spreads, sizes):
+            break
+    else:
         return None
-    below = np.cumsum(heights, axis=1)[:, :-1] / np.maximum(heights.sum(axis=1, keepdims=True), BOUND)
+    below = np.cumsum(found, axis=1)[:, :-1] / np.maximum(found.sum(axis=1, keepdims=True), BOUND)
     z = np.clip(ndtri(np.clip(below, 0.0, 1.0)), np.minimum(ends, -FAR), np.maximum(ends, FAR))
     knots = np.column_stack([np.minimum(z[:, 0], -FAR) - 1.0, z, np.maximum(z[:, -1], FAR) + 1.0])
     return Shape(place, limits, means, spreads, knots + BOUND * np.arange(len(limits)))
@@ -166,18 +175,18 @@ def _scaled(heights: Matrix, bins: Bins, total: Vector) -> Matrix:
     return scaled
 
 
-def _tilted(heights: Matrix, away: Matrix, sizes: Vector) -> Matrix:
-    """Heights nearby whose classes have these sizes, a mean of zero and a variance of one in `away` (L, bins).
+def _tilted(heights: Matrix, away: Matrix, sizes: Vector, kept: int) -> Matrix:
+    """Heights nearby whose classes have these sizes and a mean of zero in `away` (L, bins); or also a variance of one.
 
-    The model knows these better than counts do, and classifiers live by them: noise in the counts of all rows would
-    move every class.
+    The model knows the mean better than counts do, and classifiers live by it: noise in the counts of all rows would
+    move every class. Its variance lacks what rows lost that were shortened to their ball, which counts do not.
     """
     shares = heights / np.maximum(heights.sum(axis=1, keepdims=True), BOUND)
-    powers = np.stack([np.ones_like(away), away, away**2], axis=2)
+    powers = away[:, :, None] ** np.arange(kept + 1)
     gram = np.einsum("lbi,lb,lbj->lij", powers, shares, powers)
-    due = np.array([1.0, 0.0, 1.0]) - gram[:, 0]
+    due = np.array([1.0, 0.0, 1.0])[: kept + 1] - gram[:, 0]
     ridge = BOUND * np.maximum(1.0, np.trace(gram, axis1=1, axis2=2))
-    solved = np.linalg.solve(gram + ridge[:, None, None] * np.eye(3), due[:, :, None])[:, :, 0]
+    solved = np.linalg.solve(gram + ridge[:, None, None] * np.eye(kept + 1), due[:, :, None])[:, :, 0]
     tilted = shares * np.clip(1 + np.einsum("lbi,li->lb", powers, solved), *TILT)
     found: Matrix = sizes[:, None] * tilted / np.maximum(tilted.sum(axis=1, keepdims=True), BOUND)
     return found
