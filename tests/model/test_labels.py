@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gnomon.model.labels import Labels, Quadratic, exact_product, learned, pooled_labels
+from gnomon.model.labels import Labels, exact_product, grown, learned, pooled_labels
 from gnomon.model.mixture import Mixture
 
 MEANS = np.array([[0.0, 0.0], [0.5, 0.125], [-0.25, 0.375]])
@@ -77,18 +76,17 @@ def test_a_learner_never_names_a_class_that_it_has_not_seen() -> None:
     assert 1 not in learned(Z[shown], codes[shown], 3).best(10 * Z)
 
 
-def test_the_most_likely_class_is_that_of_the_highest_density() -> None:
-    spread = np.array([0.01, 0.05, 0.2])
-    mixture, Z, _ = drawn(5_000, spread[:, None, None] * np.array([[1.0, 0.3], [0.3, 0.5]]))
-    densities = [
-        weight * multivariate_normal(mean, covariance).pdf(Z)
-        for weight, mean, covariance in zip(mixture.weights, mixture.means, mixture.covariances, strict=True)
-    ]
-    same = Quadratic.of(mixture).best(Z) == np.argmax(densities, axis=0)
-    assert np.mean(same) > 0.999  # cells and slopes are rounded to a millionth
+def test_trees_tell_classes_apart_that_differ_in_spread_alone() -> None:
+    rng = np.random.default_rng(4)
+    codes = np.arange(4_000) % 2
+    X = rng.standard_normal((4_000, 3)) * np.where(codes == 1, 0.05, 0.4)[:, None]
+    rule = grown(X[:2_000], codes[:2_000], 2**40)
+    assert np.mean(rule(X[2_000:]) == codes[2_000:]) > 0.85
+    assert len(rule(X[:0])) == 0
+    assert set(grown(X, np.full(4_000, 2), 0)(X)) == {2}
 
 
-@pytest.mark.parametrize("kind", ["learner", "pooled", "quadratic"])
+@pytest.mark.parametrize("kind", ["lines", "pooled", "trees"])
 def test_a_row_s_class_depends_on_the_row_alone(kind: str) -> None:
     """Of its scores too: neither its place in a batch nor its neighbours move them by a bit, ties included."""
     rng = np.random.default_rng(8)
@@ -96,13 +94,14 @@ def test_a_row_s_class_depends_on_the_row_alone(kind: str) -> None:
     mixture = Mixture(WEIGHTS, rng.uniform(-0.2, 0.2, (3, 37)), factors @ factors.transpose(0, 2, 1))
     Z, codes = next(iter(mixture.sample_batches(999, rng)))
     Z = np.clip(Z, -1, 1)
-    if kind == "quadratic":
-        rule = Quadratic.of(mixture)
-    else:
-        rule = learned(Z, codes, 3) if kind == "learner" else pooled_labels(mixture, Z, codes)
-    whole, order = rule.best(Z), rng.permutation(999)
-    assert np.array_equal(rule.best(Z[order]), whole[order])
-    assert np.array_equal([rule.best(row[None])[0] for row in Z], whole)
+    rule = {
+        "lines": lambda: learned(Z, codes, 3).best,
+        "pooled": lambda: pooled_labels(mixture, Z, codes).best,
+        "trees": lambda: grown(Z, codes, 0),
+    }[kind]()
+    whole, order = rule(Z), rng.permutation(999)
+    assert np.array_equal(rule(Z[order]), whole[order])
+    assert np.array_equal([rule(row[None])[0] for row in Z], whole)
     slope = rng.standard_normal((37, 3))
     products, unit = exact_product(Z, slope)
     cells, slopes = (np.rint(A * 2.0**20).astype(np.int64) for A in (Z, slope / np.abs(slope).max()))

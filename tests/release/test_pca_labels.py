@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -12,11 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gnomon.engine.local import quiet
+from gnomon.model.labels import Rule
 from gnomon.privacy.guarantee import GaussianDP, PureDP
 from gnomon.release import pca_gauss, pca_labels, pca_look
 from gnomon.release.base import Account
 from gnomon.release.pca_gauss import PcaGauss
-from gnomon.release.pca_labels import MARGIN, MOST, SHARE, WIDEST, Rule, pooled_is_better, question
+from gnomon.release.pca_labels import MARGIN, MOST, SHARE, WIDEST, pooled_is_better, question
 
 
 def counts(n: int, m: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +52,7 @@ def test_counts_get_pooled_labels_and_a_learner_can_use_them(monkeypatch: pytest
     table, test = (X[:10_000], y[:10_000]), (X[10_000:], y[10_000:])
     monkeypatch.setattr(pca_gauss, "bins_of", lambda *told: 0)  # rows with their shapes mislead nobody here
     asked = [method(0).fit(*table) for _ in range(4)]
-    assert all(any("three rules" in event.statistic for event in one.events_) for one in asked)
+    assert all(any("four learners" in event.statistic for event in one.events_) for one in asked)
     redrawn = [accuracy(one, *test) for one in asked if one.labels_ is not None]
     assert redrawn  # a single fit may say no: the noise of the model decides how much was cut
     assert min(redrawn) > 0.85
@@ -70,7 +72,7 @@ def test_rows_with_their_shapes_need_no_other_labels() -> None:
 def test_classes_that_differ_in_spread_keep_their_own_labels() -> None:
     fitted = method(-1).fit(*discs(10_000))
     assert fitted.labels_ is None
-    assert any("three rules" in event.statistic for event in fitted.events_)
+    assert any("four learners" in event.statistic for event in fitted.events_)
 
 
 def test_labels_that_follow_the_rows_keep_the_classes_shares(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +129,7 @@ def above(*columns: int) -> Rule:
 
 
 class TestSensitivity:
-    """One record lies in one of eight bins: a neighbour moves at most one out of a bin and into another."""
+    """One record lies in one of sixteen bins: a neighbour moves at most one out of a bin and into another."""
 
     def asked(
         self, monkeypatch: pytest.MonkeyPatch, X: np.ndarray, y: np.ndarray, loss: Any
@@ -142,7 +144,7 @@ class TestSensitivity:
         monkeypatch.setattr(pca_look, "release_vector", spy)
         account = Account(loss)
         table = PcaGauss(1.0, bounds=(-1, 1), classes=[0, 1])._open(X, y, quiet)
-        better = pooled_is_better(table, account, loss, [above(0), above(0, 1)], above(1))
+        better = pooled_is_better(table, account, loss, (above(0), above(0, 1)), (above(1), above(1)))
         return seen[-1], float(account.events[0].sensitivity.value), better
 
     @pytest.mark.parametrize("seed", range(6))
@@ -177,7 +179,7 @@ class TestSensitivity:
         for _ in range(5):
             found, _, _ = self.asked(monkeypatch, X, y, PureDP(math.inf))
             assert abs(found.sum() - n / 4) < 6 * math.sqrt(n * 3 / 16)
-            assert abs(found[7] - n / 16) < 6 * math.sqrt(n / 16)
+            assert abs(found[15] - n / 16) < 6 * math.sqrt(n / 16)
 
     def test_the_worst_neighbour_uses_all_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         X, y = np.tile([[0.5, -0.5]], (20, 1)), np.ones(20, dtype=int)
@@ -201,3 +203,14 @@ class TestSensitivity:
             rows[: 2 * wins] = [-1.0, 1.0]  # the pooled rule alone
             rows[2 * wins : 4 * wins] = other  # counts half, since the average of two is compared
             assert self.asked(monkeypatch, rows, np.ones(n, dtype=int), PureDP(math.inf))[2] is wanted
+
+    def test_each_of_the_four_counts_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        always, never = above(0, 0), lambda X: np.full(len(X), 2)
+        table = PcaGauss(1.0, bounds=(-1, 1), classes=[0, 1, 2])._open(
+            np.ones((9, 1)), np.ones(9, int), quiet
+        )
+        for right in itertools.product([False, True], repeat=4):
+            rules = [always if one else never for one in right]
+            loss = PureDP(math.inf)
+            better = pooled_is_better(table, Account(loss), loss, tuple(rules[:2]), tuple(rules[2:]))
+            assert better is (sum(right[2:]) > sum(right[:2]))

@@ -1,12 +1,14 @@
-"""Rules that label rows: one covariance for all classes, what an ordinary learner learns, and Bayes' rule.
+"""Rules that label rows: one covariance for all classes, and what ordinary learners learn, by lines and by trees.
 
-`best` of a rule is asked about real rows, so a row's answer must be the row's alone. Its sums of products are sums of
-integers below 2^53, which are exact in any order: where a row stands in a batch cannot move its answer by a bit.
+A learner's rule is asked about real rows, so a row's answer must be the row's alone: where it stands in a batch must not
+move its answer by a bit. Sums of products are sums of integers below 2^53, which are exact in any order; trees compare
+one cell at a time, and their votes are added up in the trees' order.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,42 +17,17 @@ import numpy.typing as npt
 from gnomon.model.mixture import Codes, Mixture
 from gnomon.statistics.grid import Matrix
 
+Rule = Callable[[Matrix], Codes]  # encoded cells -> classes
 ROUNDS = 30  # of the fixed point that gives every class its share
-STEPS = 50  # of the learner
+STEPS = 50  # of the learner by lines
 FINE = 2.0**20  # to which cells and slopes are rounded
-FAR = 2.0**8  # standard deviations beyond which a row is no farther
+TREES, LEAF = 20, 5  # of the learner by trees: how many, and the fewest rows that one of their leaves has
 
 
 def exact_product(Z: Matrix, slope: Matrix) -> tuple[Matrix, float]:
     """Z @ slope as integers in some unit: both are rounded to 21 bits, so 2^10 products add up without rounding."""
     top = max(float(np.abs(slope).max()), 1e-300)
     return np.rint(Z * FINE) @ np.rint(slope * (FINE / top)), top / FINE**2
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """Bayes' rule for a mixture: what `white` (L, p, p) shows of a row's distance from each of the means (L, p)."""
-
-    means: Matrix
-    white: Matrix
-    level: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(cls, mixture: Mixture) -> Quadratic:
-        values, vectors = np.linalg.eigh(mixture.covariances)
-        values = np.maximum(values, np.maximum(1e-9 * values[:, -1:], 1e-12))
-        level = np.log(np.maximum(mixture.weights, 1e-300)) - 0.5 * np.log(values).sum(axis=1)
-        return cls(np.clip(mixture.means, -1.0, 1.0), vectors / np.sqrt(values)[:, None, :], level)
-
-    def best(self, Z: Matrix) -> Codes:
-        """The class of the highest posterior for rows of at most 2^10 components in [-1, 1]."""
-        scores = np.empty((len(Z), len(self.level)))
-        for c, white in enumerate(self.white):
-            away, unit = exact_product(Z - self.means[c], white)
-            steps = np.clip(np.rint(away * (unit * FINE / FAR)), -FINE, FINE)
-            scores[:, c] = self.level[c] - 0.5 * (FAR / FINE) ** 2 * np.einsum("ij,ij->i", steps, steps)
-        codes: Codes = np.argmax(scores, axis=1)
-        return codes
 
 
 @dataclass(frozen=True)
@@ -109,7 +86,7 @@ def pooled_labels(mixture: Mixture, Z: Matrix, codes: Codes) -> Labels:
 
 
 def learned(X: Matrix, codes: Codes, classes: int) -> Labels:
-    """What an ordinary learner takes from rows: a logistic regression on standardised columns."""
+    """What a learner that draws lines takes from rows: a logistic regression on standardised columns."""
     from sklearn.linear_model import LogisticRegression  # here, since it takes long to import
 
     spread = X.std(axis=0)
@@ -128,3 +105,17 @@ def learned(X: Matrix, codes: Codes, classes: int) -> Labels:
     level[seen] = 0.0
     level[seen[ahead]] = fitted.intercept_ - mean @ slope[:, seen[ahead]]
     return Labels(slope, level)
+
+
+def grown(X: Matrix, codes: Codes, seed: int) -> Rule:
+    """What a learner that draws curves takes from rows: a small random forest."""
+    from sklearn.ensemble import RandomForestClassifier  # here, since it takes long to import
+
+    forest = RandomForestClassifier(TREES, min_samples_leaf=LEAF, random_state=seed % 2**32, n_jobs=1)
+    forest.fit(X, codes)
+
+    def best(cells: Matrix) -> Codes:
+        found: Codes = forest.predict(cells).astype(np.int64) if len(cells) else np.empty(0, dtype=np.int64)
+        return found
+
+    return best

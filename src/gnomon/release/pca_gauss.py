@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import ParameterError
-from gnomon.model.labels import Labels, Quadratic, learned, pooled_labels
+from gnomon.model.labels import Labels, grown, learned, pooled_labels
 from gnomon.model.linear import Slope
 from gnomon.model.marginals import Shape, give_shapes
 from gnomon.model.repair import mixture_of
@@ -368,11 +368,13 @@ class PcaGauss(ModelRelease):
         rows = self.encoder_.encode(drawn)
         X, Z = np.asarray(rows.X, dtype=np.float64), self.map_.components(rows.X)
         pooled = pooled_labels(self.model_, Z, rows.codes)
-        relabelled = pooled.drawn(Z, np.random.default_rng(_seed(self.random_state)))
-        own, other = (learned(X, codes, table.n_classes) for codes in (rows.codes, relabelled))
-        bayes = Quadratic.of(self.model_)
-        rules = [own.best, lambda X: bayes.best(self.map_.components(X))]
-        if pooled_is_better(table, account, loss, rules, other.best):
+        seed = _seed(self.random_state)
+        relabelled = pooled.drawn(Z, np.random.default_rng(seed))
+        own, other = (
+            (learned(X, codes, table.n_classes).best, grown(X, codes, seed))
+            for codes in (rows.codes, relabelled)
+        )
+        if pooled_is_better(table, account, loss, own, other):
             self.labels_ = pooled
             account.post_processing.append(
                 "labels drawn for the decoded rows, with one covariance for all classes: the noisy count asked for it"

@@ -3,35 +3,29 @@
 A Gaussian for each class can be far from the rows: counts with many zeros, heavy tails. Cut at the declared bounds, its
 rows then tell their class by what was cut, and a learner takes that for knowledge. One covariance for all classes is a
 coarser model and cannot mislead like this, but knows nothing of classes that differ in spread. Which of the two is right
-cannot be seen in the model, so real rows are asked: how many does a learner label rightly that was trained on rows with
-the labels of their classes, how many do the classes themselves by Bayes' rule, and how many a learner of pooled labels?
-The first stands for learners that draw lines, the second for those that draw curves.
+cannot be seen in the model, so real rows are asked: how many do two learners label rightly that were trained on rows with
+the labels of their classes, and how many do two learners of pooled labels? One of the two draws lines, the other curves.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.model.mixture import Codes
+from gnomon.model.labels import Rule
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.noise.stream import Stream
 from gnomon.release.base import Account, Table
 from gnomon.release.pca_look import counted, counting_noise
-from gnomon.statistics.grid import Matrix
 from gnomon.table.encode import Rows
 
-Rule = Callable[[Matrix], Codes]  # encoded cells -> classes
 SHARE = 0.03  # of stage two's budget
 MARGIN = 0.03  # of the rows: by so many more right labels the pooled rule must win
 SURE = 2.0  # standard deviations of the answer must lie within the margin
 ENOUGH = 20_000  # rows that a long table is asked by, unless the noise needs more
 DRAWS = 5_000  # released rows that a learner is trained on
 WIDEST = DRAWS // 20  # columns: a learner of more of them would need more rows
-MOST = 2_000  # columns times classes: beyond, three rules would take longer than the release
+MOST = 2_000  # columns times classes: beyond, four learners would take longer than the release
 
 
 def question(second: Spendable, n: int, m: int, classes: int) -> tuple[Spendable | None, Spendable]:
@@ -42,14 +36,16 @@ def question(second: Spendable, n: int, m: int, classes: int) -> tuple[Spendable
 
 
 def _needed(loss: Spendable) -> float:
-    """How many rows give a clear answer; its noise has sqrt(3) that of a bin, since bins count by 0, 1/2 or 1."""
-    return SURE * math.sqrt(3) * counting_noise(loss) / MARGIN
+    """How many rows give a clear answer; its noise has twice that of a bin, since sixteen count by 0, 1/2 or 1."""
+    return SURE * 2 * counting_noise(loss) / MARGIN
 
 
-def pooled_is_better(table: Table, account: Account, loss: Spendable, own: list[Rule], pooled: Rule) -> bool:
-    """Whether the rule of pooled labels is right about clearly more rows than two of the classes' own are on average.
+def pooled_is_better(
+    table: Table, account: Account, loss: Spendable, own: tuple[Rule, Rule], pooled: tuple[Rule, Rule]
+) -> bool:
+    """Whether two rules of pooled labels are right about clearly more rows, on average, than two of the classes' own.
 
-    A row is in one of eight bins, by which of three rules are right about it; so it costs what a histogram costs. Of a
+    A row is in one of sixteen bins, by which of four rules are right about it; so it costs what a histogram costs. Of a
     long table each row is asked with the same probability, by a coin of its own: the answer does not know the rows'
     order, and for any outcome of the coins, a record's coin going with the record, one record is one change of a bin.
     """
@@ -59,11 +55,11 @@ def pooled_is_better(table: Table, account: Account, loss: Spendable, own: list[
         asked = Stream().words(len(rows.X)) % step == 0
         X, codes = rows.X[asked], rows.codes[asked]
         found: npt.NDArray[np.int64] = np.zeros(len(X), dtype=np.int64)
-        for rule in (*own, pooled):
+        for rule in (*own, *pooled):
             found = 2 * found + (rule(X) == codes)
         return found
 
-    bins = counted(table, account, loss, places, 8, "rows by which of three rules label them rightly")[0]
-    cube = bins.reshape(2, 2, 2)
-    mean = (cube[1].sum() + cube[:, 1].sum()) / 2
-    return float(cube[:, :, 1].sum() - mean) > MARGIN * table.n / step
+    bins = counted(table, account, loss, places, 16, "rows by which of four learners label them rightly")[0]
+    right = np.indices((2, 2, 2, 2)).reshape(4, 16)  # of each rule, in each bin
+    ahead = (right[2] + right[3] - right[0] - right[1]) / 2
+    return float(ahead @ bins) > MARGIN * table.n / step
