@@ -93,8 +93,24 @@ def test_few_values_come_back_by_their_shares() -> None:
     assert np.abs(np.bincount(nearest, minlength=7) / N - shares).max() < 0.02
 
 
+def test_whole_numbers_stay_heaped() -> None:
+    """Hours a week: forty is an hour that a third of all people work, thirty-nine is not."""
+    rng = np.random.default_rng(5)
+    hours = np.where(rng.random(N) < 0.35, 40, np.clip(np.rint(40 + 12 * rng.standard_normal(N)), 1, 99))
+    values = np.linspace(-1, 1, 99)
+    real = values[hours.astype(int) - 1]
+    mean, spread = float(real.mean()), float(real.std())
+    edges = edges_of(mean, spread, 32, (values[1:] + values[:-1]) / 2)
+    laws = np.array([mean]), np.array([spread]), np.array([float(N)])
+    shape = shape_of(0, *laws, counted(real, edges, 30.0), [], values)
+    assert shape is not None
+    released = np.rint((drawn(shape) + 1) * 49).astype(int) + 1
+    for hour in (39, 40, 41):
+        assert abs(float(np.mean(released == hour) - np.mean(hours == hour))) < 0.02
+
+
 def test_many_values_have_edges_between_them() -> None:
-    edges = edges_of(0.0, 0.3, 16, np.linspace(-0.99, 0.99, 100))
+    edges = edges_of(0.0, 0.3, 16, np.linspace(-0.99, 0.99, 100))  # more than four times as many
     assert len(edges) <= 16
     assert np.allclose((edges * 100) % 2, 1.0, atol=1e-6)  # halfway between values that are 0.02 apart
 

@@ -28,6 +28,7 @@ MEAN, SPREAD = 1, 2  # moments of a class that its counts keep to, up to this on
 FARTHEST = 10.0  # standard deviations that a bin may lie away
 FAR = 5.0  # standard deviations beyond which a normal number is not expected
 FEWEST, MOST = 8, 32  # bins of a column
+VALUES = 4  # times as many values may a column have for each to be a bin: whole numbers are heaped
 CLEAR = 0.2  # of the rows of an average bin: its noise must stay below
 REACH = 2.5  # standard deviations around the mean that bins are laid over
 TAIL = 3.0, 3.5, 4.0, 5.0  # standard deviations at which the last bins are parted as the model has their rows
@@ -83,7 +84,7 @@ def edges_of(mean: float, spread: float, bins: int, borders: Vector | None) -> V
     The two bounds have bins of their own: cells beyond them were cut there. A column of few values, which `borders`
     part, has edges nowhere else.
     """
-    if borders is not None and len(borders) < bins:
+    if borders is not None and len(borders) < VALUES * bins:
         return borders
     ends = np.array([BOUND - 1.0, 1.0 - BOUND])
     inner = np.clip(mean + spread * np.linspace(-REACH, REACH, bins - 3), *ends)
