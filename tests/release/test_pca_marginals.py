@@ -16,10 +16,10 @@ from gnomon.model.mixture import Mixture
 from gnomon.privacy.guarantee import ApproxDP, GaussianDP, PureDP
 from gnomon.release import pca_gauss, pca_marginals
 from gnomon.release.base import Account
+from gnomon.release.gaps import CellLaw
 from gnomon.release.map import PublicMap
 from gnomon.release.pca_gauss import PcaGauss, plan
-from gnomon.release.pca_marginals import CLASSES, bins_of, cell_law, numbers, shapes
-from gnomon.release.pca_stages import Model
+from gnomon.release.pca_marginals import CLASSES, bins_of, numbers, shapes
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
@@ -71,13 +71,11 @@ def counts_of(table: pa.Table, monkeypatch: pytest.MonkeyPatch) -> tuple[list[np
 
     method = PcaGauss(1.0, 1e-6, schema=SCHEMA)
     opened = method._open(table, None, lambda *told: None)
-    m = opened.m
-    means, spreads = np.zeros((2, m)), np.full((2, m), 0.5)
+    same = PublicMap.identity(opened.m, radius=1.0)
+    model = Mixture(np.array([0.7, 0.3]), np.zeros((2, opened.m)), np.tile(np.eye(opened.m) / 4, (2, 1, 1)))
     with monkeypatch.context() as patched:
         patched.setattr(pca_marginals, "release_vector", watched)
-        shapes(
-            opened, Account(method._guarantee()), GaussianDP(0.5), means, spreads, np.array([280.0, 120.0])
-        )
+        shapes(opened, Account(method._guarantee()), GaussianDP(0.5), CellLaw.of(same, model))
     return found, charged
 
 
@@ -96,7 +94,7 @@ def test_one_record_moves_the_counts_as_far_as_is_charged_and_no_further(
             "back": [False, True, False, True],
         }
     ).cast(table.schema)
-    worst, pure = np.zeros(2), float(pca_marginals._sensitivity(3, PureDP(1.0)).value)
+    worst, pure = np.zeros(2), float(pca_marginals._sensitivity(4, PureDP(1.0)).value)
     for i in range(4):
         for j in range(4):
             one, charged = counts_of(pa.concat_tables([table, ends.slice(i, 1)]), monkeypatch)
@@ -105,13 +103,13 @@ def test_one_record_moves_the_counts_as_far_as_is_charged_and_no_further(
             assert all(far <= most for far, most in zip(moved, charged, strict=True))
             assert all(np.abs(a - b).sum() <= pure for a, b in zip(one, two, strict=True))
             worst = np.maximum(worst, moved)
-    assert worst == pytest.approx(math.sqrt(2 * 3))  # three columns of numbers: the charge is tight
+    assert worst == pytest.approx(math.sqrt(2 * 4))  # four columns of numbers: the charge is tight
 
 
-def test_every_row_is_in_one_bin_of_every_column(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_row_is_in_one_bin_of_every_column_whose_cell_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     table = visits(500)
     (overall, classes), _ = counts_of(table, monkeypatch)
-    assert overall.sum() == classes.sum() == 3 * 500
+    assert overall.sum() == classes.sum() == 4 * 500 - table["stay"].null_count
     assert overall.min() >= 0
 
 
@@ -119,7 +117,7 @@ def test_every_row_is_in_one_bin_of_every_column(monkeypatch: pytest.MonkeyPatch
 def test_shapes_are_paid_from_the_budget_and_no_budget_is_left_or_overdrawn(delta: float) -> None:
     fitted = PcaGauss(1.0, delta, schema=SCHEMA).fit(visits(20_000))
     assert fitted.shapes_
-    told = [event for event in fitted.events_ if event.statistic.startswith("histograms of 3 columns")]
+    told = [event for event in fitted.events_ if event.statistic.startswith("histograms of 4 columns")]
     assert len(told) == 2
     if delta == 0:
         assert sum(event.loss.epsilon for event in fitted.events_) == pytest.approx(1.0)
@@ -223,17 +221,21 @@ def test_the_models_cells_are_as_the_law_says() -> None:
     mixture = Mixture(np.array([0.5, 0.5]), rng.standard_normal((2, 3)), A @ A.transpose(0, 2, 1))
     fitted = PcaGauss(1.0, bounds=(-1, 1))
     fitted.map_, fitted.model_, fitted.outside_ = chart, mixture, rng.uniform(0, 1, 6)
-    means, spreads = cell_law(Model(chart, mixture, fitted.outside_))
+    law = fitted._law()
+    means, spreads = law.means, law.spreads()
+    pairs = [0, 0, 2], [1, 5, 3]
     for c in (0, 1):
         one = Mixture(np.eye(2)[c], mixture.means, mixture.covariances)
         C, _ = next(one.sample_batches(200_000, rng, 200_000))
         cells = chart.lift(C) + fitted._spread(len(C), rng)
         assert np.allclose(cells.mean(axis=0), means[c], atol=0.02 * spreads[c].max())
         assert np.allclose(cells.std(axis=0), spreads[c], rtol=0.02)
+        together = np.cov(cells.T)[pairs]
+        assert np.allclose(law.covariances(*pairs)[c], together, atol=0.02 * spreads[c].max() ** 2)
 
 
-def test_columns_of_numbers_are_those_with_an_order_and_without_gaps() -> None:
-    assert numbers(Encoder(SCHEMA)) == [2, 3, 4]
+def test_columns_of_numbers_are_those_with_an_order() -> None:
+    assert [group.name for group in numbers(Encoder(SCHEMA))] == ["stay", "cost", "age", "pain"]
 
 
 def test_pure_counts_are_charged_by_all_bins_that_move() -> None:
@@ -244,7 +246,7 @@ def test_pure_counts_are_charged_by_all_bins_that_move() -> None:
 
 def test_the_certificate_says_how_many_columns_have_their_shape() -> None:
     fitted = PcaGauss(1.0, 1e-6, schema=SCHEMA).fit(visits(20_000))
-    assert f"the shape of {len(fitted.shapes_)} of 3 columns" in " ".join(fitted.certificate_.post_processing)
+    assert f"the shape of {len(fitted.shapes_)} of 4 columns" in " ".join(fitted.certificate_.post_processing)
 
 
 def test_a_dimension_that_is_asked_for_is_seen_through_its_map() -> None:

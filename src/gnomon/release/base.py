@@ -19,6 +19,7 @@ from gnomon.model.mixture import Mixture
 from gnomon.privacy.certificate import Certificate
 from gnomon.privacy.guarantee import Adjacency, ApproxDP, Guarantee, PureDP, Spendable, Unit
 from gnomon.privacy.mechanism import Event, Released, best_spend
+from gnomon.release.gaps import CellLaw, gaps
 from gnomon.release.map import PublicMap
 from gnomon.statistics.grid import GRID, Matrix
 from gnomon.table.encode import Encoder, Rows
@@ -357,16 +358,21 @@ class ModelRelease(Release):
     def sample_batches(self, n: int) -> Iterator[pa.Table]:
         """n synthetic rows as Arrow tables, a batch at a time."""
         rng = np.random.default_rng(None if self.random_state is None else [1, _seed(self.random_state)])
+        shares, missing = self._shares(), gaps(self.encoder_.groups, self._law())
         for C, codes in self.model_.sample_batches(n, rng):
             y: npt.NDArray[Any] | None = None
             if self.encoder_.task == "regression":
                 C, y = C[:, :-1], np.clip(C[:, -1], -1.0, 1.0)
             elif self.encoder_.task == "classification":
                 y = codes
-            yield self._decode(C, y)
+            cells = self.map_.lift(C)
+            for gap in missing:
+                gap.settle(cells, codes)
+            yield self.encoder_.decode(cells, y, shares)
 
-    def _decode(self, C: Matrix, y: npt.NDArray[Any] | None) -> pa.Table:
-        return self.encoder_.decode(self.map_.lift(C), y, self._shares())
+    def _law(self) -> CellLaw:
+        """How the model draws encoded cells."""
+        return CellLaw.of(self.map_, self.model_)
 
     def _shares(self) -> dict[str, list[float]]:
         """How frequent each category is by the released means; decoding keeps to it, where rounding would not."""
@@ -374,7 +380,9 @@ class ModelRelease(Release):
         cells = self.map_.lift(np.average(means, axis=0, weights=self.model_.weights)[None, :])[0]
         found = {}
         for group in self.encoder_.groups:
-            inside = cells[group.place][: -1 if group.indicator else None]
+            inside = cells[group.place]
+            if group.indicator:  # a missing cell counts as 0
+                inside = inside[:-1] / np.clip(1 - inside[-1], 1e-6, 1.0)
             if group.kind == "one-hot":
                 shares = np.clip(inside, 1e-6, 1.0)
                 found[group.name] = (shares / shares.sum()).tolist()

@@ -20,12 +20,13 @@ from gnomon.privacy.guarantee import ZCDP, GaussianDP, Guarantee, PureDP, Spenda
 from gnomon.privacy.mechanism import moment_noise
 from gnomon.projection.orthonormal import haar
 from gnomon.release.base import Account, ModelRelease, Table, Task, _seed
+from gnomon.release.gaps import CellLaw, gaps
 from gnomon.release.kept import KeptSource
 from gnomon.release.map import PublicMap
 from gnomon.release.pca_labels import DRAWS, pooled_is_better, question
 from gnomon.release.pca_look import Fit, affordable, look
 from gnomon.release.pca_marginals import SHARE as SHAPES
-from gnomon.release.pca_marginals import bins_of, cell_law, numbers, shapes
+from gnomon.release.pca_marginals import bins_of, numbers, shapes
 from gnomon.release.pca_paper import Wanted, dimension, paper_algorithm
 from gnomon.release.pca_regression import HOLDS, stages, with_target
 from gnomon.release.pca_source import SOURCES, check_public
@@ -276,8 +277,7 @@ class PcaGauss(ModelRelease):
             model = gaussian(table, account, place, first, wanted)
         self._keep(model)
         if "shapes" in steps:
-            law = cell_law(model)
-            self.shapes_ = shapes(table, account, steps["shapes"], *law, model.mixture.weights * table.n)
+            self.shapes_ = shapes(table, account, steps["shapes"], self._law())
         if asked is not None:
             self._ask_for_labels(table, account, asked)
         account.public.append(
@@ -294,6 +294,9 @@ class PcaGauss(ModelRelease):
 
     def _keep(self, model: Model) -> None:
         self.map_, self.model_, self.outside_ = model.chart, model.mixture, model.outside
+
+    def _law(self) -> CellLaw:
+        return CellLaw.of(self.map_, self.model_, self.outside_)
 
     def _projected(self, table: Table, account: Account) -> Model:
         """What a table too small for its noise releases: the moments of every class through a random projection.
@@ -329,9 +332,12 @@ class PcaGauss(ModelRelease):
             return
         rng = np.random.default_rng(None if self.random_state is None else [1, _seed(self.random_state)])
         p, shares = self.map_.n_components, self._shares()
+        missing = gaps(self.encoder_.groups, self._law())
         rows = max(256, min(65_536, 2**23 // self.map_.n_features))
         for C, codes in self.model_.sample_batches(n, rng, rows):
             cells = self.map_.lift(C[:, :p]) + self._spread(len(C), rng)
+            for gap in missing:
+                gap.settle(cells, codes)
             give_shapes(self.shapes_, cells, codes)
             table = self.encoder_.decode(cells, priors=shares)
             if self.encoder_.task == "clustering":

@@ -1,0 +1,136 @@
+"""Missing cells of drawn rows: as many as the release knows, and the others as real ones are that are not missing.
+
+A missing cell is encoded as 0, with a 1 in a column of its own: its mark. Moments of such a pair are those of two kinds
+of rows. A Gaussian with these moments, cut at a mark of 1/2, has neither their share of missing cells (3% become none)
+nor the mean of the others, which it draws toward 0. But both can be read from the moments: with q = E[mark], the
+cells that are there have the mean E[cell] / (1 - q) and the mean square E[cell^2] / (1 - q).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from gnomon.model.mixture import Codes, Mixture
+from gnomon.release.map import PublicMap
+from gnomon.statistics.grid import Matrix
+from gnomon.table.encode import Group
+
+Vector = npt.NDArray[np.float64]
+LEAST = 1e-12  # the variance of a cell that does not vary
+ORDERED = "number", "date", "ordered"  # kinds of columns whose one cell has an order
+
+
+@dataclass(frozen=True)
+class CellLaw:
+    """How a model draws encoded cells: component c as N(means[c], covariance), in the cells' own units."""
+
+    means: Matrix  # (L, m)
+    slope: Matrix  # (p, m): cells by components
+    mixture: Mixture
+    projection: Matrix | None
+    outside: Vector  # (m,), standard deviations of the weighted cells before their part in the subspace is taken out
+    weight: Vector
+
+    @classmethod
+    def of(cls, chart: PublicMap, mixture: Mixture, outside: Vector | None = None) -> CellLaw:
+        p = chart.n_components
+        base = chart.lift(np.zeros((1, p)))
+        slope = chart.lift(np.eye(p)) - base
+        none = np.zeros(chart.n_features)
+        return cls(
+            base + mixture.means[:, :p] @ slope,
+            slope,
+            mixture,
+            chart.projection,
+            none if outside is None else outside,
+            chart.weight,
+        )
+
+    def covariances(self, i: Sequence[int], j: Sequence[int]) -> Matrix:
+        """Of the cells i with the cells j, pair by pair (L, pairs), the spread outside the subspace included."""
+        p, first, second = len(self.slope), self.slope[:, i], self.slope[:, j]
+        inside = np.stack([((C @ first) * second).sum(axis=0) for C in self.mixture.covariances[:, :p, :p]])
+        if not self.outside.any() or self.projection is None:
+            return inside
+        variance = self.outside**2
+        onto = self.projection @ self.projection[list(i)].T, self.projection @ self.projection[list(j)].T
+        across = np.array([onto[0][b, a] for a, b in enumerate(j)])
+        same = np.array([variance[a] if a == b else 0.0 for a, b in zip(i, j, strict=True)])
+        beyond = (
+            same - across * (variance[list(i)] + variance[list(j)]) + variance @ (onto[0] * onto[1])
+        ) / (self.weight[list(i)] * self.weight[list(j)])
+        found: Matrix = inside + beyond
+        return found
+
+    def spreads(self) -> Matrix:
+        """Standard deviations (L, m) of all cells."""
+        every = range(self.means.shape[1])
+        found: Matrix = np.sqrt(np.maximum(self.covariances(every, every), LEAST))
+        return found
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One column with missing cells: for every component its law as drawn, and as it should be.
+
+    A column of categories has k encoded cells in a row, any other has one.
+    """
+
+    place: slice  # of the k cells
+    mark: int
+    limits: Vector  # (L,): a larger mark means that the cell is missing
+    there: Vector  # (L,), the share of cells that are not
+    marks: Vector  # (L,), the mean of the mark as drawn
+    means: Matrix  # (L, k), of the cells as drawn
+    slope: Matrix  # (L, k), of the cells on their mark
+    level: Matrix  # (L, k), the mean of cells that are there
+    spread: Matrix  # (L, k), their deviation
+    rest: Matrix  # (L, k), the deviation as drawn, around the slope
+
+    def settle(self, cells: Matrix, codes: Codes) -> None:
+        """Decide which of the rows' cells are missing, and draw the others around their own mean; in place.
+
+        What a cell owes to its mark is taken out first: whether it is missing then says nothing of it.
+        """
+        mark = cells[:, self.mark].copy()
+        cells[:, self.mark] = mark > self.limits[codes]
+        away = cells[:, self.place] - self.means[codes]
+        away -= self.slope[codes] * (mark - self.marks[codes])[:, None]
+        cells[:, self.place] = self.level[codes] + away * (self.spread / self.rest)[codes]
+
+
+def gaps(groups: Sequence[Group], law: CellLaw) -> list[Gap]:
+    """The gaps of all columns that can have missing cells."""
+    return [_gap(group, law) for group in groups if group.indicator]
+
+
+def _gap(group: Group, law: CellLaw) -> Gap:
+    mark = int(group.place.stop) - 1
+    place = slice(group.place.start, mark)
+    cells = list(range(place.start, mark))
+    k = len(cells)
+    found = law.covariances([*cells, *cells, mark], [*cells, *[mark] * k, mark])
+    variance, both, own = np.maximum(found[:, :k], 0.0), found[:, k : 2 * k], np.maximum(found[:, -1], LEAST)
+    means, marks = law.means[:, place], law.means[:, mark]
+    there = 1 - np.clip(marks, 0.0, 1.0)
+    known = np.maximum(there, LEAST)[:, None]
+    level = np.clip(means / known, -1.0, 1.0)
+    square = (variance + means**2) / known
+    slope = both / own[:, None]
+    return Gap(
+        place,
+        mark,
+        marks + np.sqrt(own) * ndtri(there),
+        there,
+        marks,
+        means,
+        slope,
+        level,
+        np.sqrt(np.clip(square - level**2, LEAST, np.maximum(1 - level**2, LEAST))),
+        np.sqrt(np.maximum(variance - slope * both, LEAST)),
+    )
