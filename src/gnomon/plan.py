@@ -90,7 +90,7 @@ def elsewhere(schema: Schema) -> str | None:
         return None
     return (
         f"{listed} of the {len(columns)} released columns take a few declared values only: a marginal-based tool such as "
-        "AIM or MST is likely to keep more of this table, if its distributions matter more to you than a classifier."
+        "AIM or MST may keep pairs of them better, if these matter more to you than a classifier."
     )
 
 
@@ -154,7 +154,7 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     from gnomon.privacy.mechanism import moment_noise
     from gnomon.release.base import Account
     from gnomon.release.pca_gauss import plan as shares_of
-    from gnomon.release.pca_marginals import numbers
+    from gnomon.release.pca_marginals import noise_of, numbers, parts
     from gnomon.release.pca_regression import Beside, stages
     from gnomon.release.pca_stages import LABEL, MEAN
     from gnomon.statistics.grid import GRID
@@ -162,7 +162,8 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
 
     m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
     loss = Account(guarantee).spendable(m + classes)
-    steps, first, _ = shares_of(n, m, classes, encoder.task, loss, numbers=len(numbers(encoder))).split(loss)
+    columns = len(numbers(encoder))
+    steps, first, _ = shares_of(n, m, classes, encoder.task, loss, numbers=columns).split(loss)
     if encoder.task == "regression" and "columns" in steps:
         _, alone, second = stages(n, m, first).split(first)
         first = second or alone
@@ -187,6 +188,9 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     if classes > 1:
         count = PlannedNoise("size of a class", found.mechanism, found.law.diagonal / LABEL**2, "rows")
         lines = (count, *lines)
+    if "shapes" in steps:
+        counted = noise_of(columns, parts(steps["shapes"], classes)[0])
+        lines = (*lines, PlannedNoise("bin of a column of numbers", *counted, "rows"))
     error = math.hypot(relative, distortion(p, m))
     advice = "No noise at all: this is not private." if math.isinf(guarantee.epsilon) else advise(error)
     if error > SMALL:

@@ -126,6 +126,22 @@ def test_shapes_are_paid_from_the_budget_and_no_budget_is_left_or_overdrawn(delt
         assert mu == pytest.approx(Account(ApproxDP(1.0, delta)).spendable(8).mu)
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_plan_names_the_noise_of_a_bin(delta: float) -> None:
+    guarantee = ApproxDP(1.0, delta) if delta else PureDP(1.0)
+    planned = PcaGauss.plan(Encoder(SCHEMA), 20_000, guarantee)
+    line = next(line for line in planned.noise if line.statistic == "bin of a column of numbers")
+    event = next(
+        event
+        for event in PcaGauss(1.0, delta, schema=SCHEMA).fit(visits(20_000)).events_
+        if event.statistic == "histograms of 4 columns"
+    )
+    assert line.mechanism == event.mechanism
+    assert line.std == pytest.approx(event.scale * (1 if delta else math.sqrt(2)), rel=0.01)
+    few = PcaGauss.plan(Encoder(SCHEMA), 400, guarantee)
+    assert all(line.statistic != "bin of a column of numbers" for line in few.noise)
+
+
 @pytest.mark.parametrize(
     ("target", "task"), [("back", "classification"), ("cost", "regression"), (None, "clustering")]
 )

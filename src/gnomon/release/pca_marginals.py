@@ -29,7 +29,18 @@ TOGETHER = 0.4  # of that: the counts of all rows, where classes are counted too
 
 def bins_of(n: int, columns: int, loss: Spendable) -> int:
     """How many bins a column gets; 0 where too few are clear of the noise. Public numbers only."""
-    return bins_clear_of(vector_noise(_sensitivity(columns, loss), loss)[2].diagonal, n) if columns else 0
+    return bins_clear_of(noise_of(columns, loss)[1], n) if columns else 0
+
+
+def parts(loss: Spendable, classes: int) -> tuple[Spendable, ...]:
+    """What the counts of all rows may spend, and those of every class, where classes are counted by themselves."""
+    return loss.split(TOGETHER, 1 - TOGETHER) if 1 < classes <= CLASSES else (loss,)
+
+
+def noise_of(columns: int, loss: Spendable) -> tuple[str, float]:
+    """The mechanism that counts so many columns, and the deviation of a bin."""
+    kind, _, law = vector_noise(_sensitivity(columns, loss), loss)
+    return kind, law.diagonal
 
 
 def _sensitivity(columns: int, loss: Spendable) -> Sensitivity:
@@ -44,7 +55,7 @@ def numbers(encoder: Encoder) -> list[Group]:
 def shapes(table: Table, account: Account, loss: Spendable, law: CellLaw) -> list[Shape]:
     """Count every column of numbers, of all rows and of every class, between edges that the model's cells suggest."""
     columns, L = numbers(table.encoder), len(law.means)
-    losses = loss.split(TOGETHER, 1 - TOGETHER) if 1 < L <= CLASSES else [loss]
+    losses = parts(loss, L)
     bins = max(FEWEST, bins_of(table.n, len(columns), losses[0]))
     means, spreads, sizes = _there(columns, law, table.n)
     few = table.encoder.steps()
