@@ -16,6 +16,7 @@ from gnomon.model.marginals import (
     give_shapes,
     shape_of,
 )
+from gnomon.table.codec.base import evenly
 
 N = 40_000
 
@@ -87,7 +88,7 @@ def test_few_values_come_back_by_their_shares() -> None:
     edges = edges_of(mean, spread, 32, (values[1:] + values[:-1]) / 2)
     assert len(edges) == 6
     laws = np.array([mean]), np.array([spread]), np.array([float(N)])
-    shape = shape_of(0, *laws, counted(real, edges, 20.0), [], values)
+    shape = shape_of(0, *laws, counted(real, edges, 20.0), [], evenly(7))
     assert shape is not None
     nearest = np.rint((drawn(shape) + 1) * 3).astype(int)
     assert np.abs(np.bincount(nearest, minlength=7) / N - shares).max() < 0.02
@@ -102,9 +103,10 @@ def test_whole_numbers_stay_heaped() -> None:
     mean, spread = float(real.mean()), float(real.std())
     edges = edges_of(mean, spread, 32, (values[1:] + values[:-1]) / 2)
     laws = np.array([mean]), np.array([spread]), np.array([float(N)])
-    shape = shape_of(0, *laws, counted(real, edges, 30.0), [], values)
+    shape = shape_of(0, *laws, counted(real, edges, 30.0), [], evenly(99))
     assert shape is not None
     released = np.rint((drawn(shape) + 1) * 49).astype(int) + 1
+    assert float(released.std() / hours.std()) == pytest.approx(1, abs=0.08)
     for hour in (39, 40, 41):
         assert abs(float(np.mean(released == hour) - np.mean(hours == hour))) < 0.02
 

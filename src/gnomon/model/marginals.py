@@ -19,6 +19,7 @@ from scipy.special import ndtr, ndtri
 from gnomon.model.mixture import Codes
 from gnomon.model.repair import onto_simplex, shrink_weight
 from gnomon.statistics.grid import Matrix
+from gnomon.table.codec.base import Steps
 
 Vector = npt.NDArray[np.float64]
 Bins = npt.NDArray[np.int64]
@@ -82,16 +83,19 @@ def edges_of(mean: float, spread: float, bins: int, borders: Vector | None) -> V
     """Edges of at most so many bins over where the model has the column.
 
     The two bounds have bins of their own: cells beyond them were cut there. A column of few values, which `borders`
-    part, has edges nowhere else.
+    part, has edges nowhere else, and those of some more all have one near the mean.
     """
-    if borders is not None and len(borders) < VALUES * bins:
+    if borders is not None and len(borders) < bins:
         return borders
     ends = np.array([BOUND - 1.0, 1.0 - BOUND])
     inner = np.clip(mean + spread * np.linspace(-REACH, REACH, bins - 3), *ends)
     if borders is None:
         return np.unique(np.r_[ends, inner])
-    near = np.searchsorted(borders, inner).clip(max=len(borders) - 1)
-    found: Vector = borders[np.unique(np.r_[0, near, len(borders) - 1])]
+    last = len(borders) - 1
+    near = np.searchsorted(borders, inner).clip(max=last)
+    if len(borders) < VALUES * bins:
+        near = np.arange(near[0], near[-1] + 1)
+    found: Vector = borders[np.unique(np.r_[0, near, last])]
     return found
 
 
@@ -108,7 +112,7 @@ def shape_of(
     sizes: Vector,
     overall: Counts,
     classes: list[Counts],
-    values: Vector | None = None,
+    steps: Steps | None = None,
 ) -> Shape | None:
     """The shape that noisy counts tell of, shrunk toward the model's by what noise alone would show.
 
@@ -118,9 +122,10 @@ def shape_of(
     kept too. None where they still lack it. A column of few values names their cells.
     """
     edges = np.unique(np.concatenate([overall.edges, *(one.edges for one in classes)]))
-    if values is None:
-        tails = means[:, None] + spreads[:, None] * np.r_[TAIL, np.negative(TAIL)]
-        edges = np.unique(np.r_[edges, tails[(tails > edges[0]) & (tails < edges[-1])]])
+    tails = (means[:, None] + spreads[:, None] * np.r_[TAIL, np.negative(TAIL)]).ravel()
+    if steps is not None:
+        tails = steps.borders[np.searchsorted(steps.borders, tails).clip(max=len(steps.borders) - 1)]
+    edges = np.unique(np.r_[edges, tails[(tails > edges[0]) & (tails < edges[-1])]])
     ends = (edges - means[:, None]) / spreads[:, None]
     chances = np.diff(ndtr(ends), axis=1, prepend=0.0, append=1.0)
     heights = sizes[:, None] * chances + BOUND
@@ -132,11 +137,11 @@ def shape_of(
         + BOUND * (limits[1:] + limits[:-1]) / 2
     )
     middles = np.clip(total / (sizes @ chances + BOUND), limits[:-1], limits[1:])
-    if values is not None:
-        of_value = np.searchsorted(edges, values)
+    if steps is not None:
+        of_value = np.searchsorted(edges, steps.values)
         held = np.bincount(of_value, minlength=len(middles))
         middles = np.where(
-            held > 0, np.bincount(of_value, values, len(middles)) / np.maximum(held, 1), middles
+            held > 0, np.bincount(of_value, steps.values, len(middles)) / np.maximum(held, 1), middles
         )
     everybody = np.searchsorted(overall.edges, limits[1:])
     total = _told(overall, everybody, heights.sum(axis=0), middles, float(sizes @ means))

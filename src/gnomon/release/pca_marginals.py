@@ -103,7 +103,7 @@ def shapes(table: Table, account: Account, loss: Spendable, law: CellLaw) -> lis
             sizes[:, k],
             found[0][k],
             [one[k] for one in found[1:]],
-            few[j].values if j in few else None,
+            few.get(j),
         )
         for k, j in enumerate(places)
     )
