@@ -173,6 +173,22 @@ def test_a_spread_that_counts_lack_is_the_models() -> None:
     assert float(drawn(shape).std()) > 0.85 * spread
 
 
+def test_too_few_rows_for_the_noise_have_no_shape() -> None:
+    laws = np.zeros(1), np.array([0.1]), np.array([100.0])
+    assert shape_of(0, *laws, counted(np.zeros(100), edges_of(0.0, 0.1, 8, None), 50.0), []) is None
+    nobody = np.zeros(1), np.array([0.1]), np.zeros(1)
+    assert shape_of(0, *nobody, counted(np.zeros(0), edges_of(0.0, 0.1, 8, None), 50.0), []) is None
+
+
+def test_classes_that_are_not_counted_add_no_edges() -> None:
+    many = 500
+    laws = np.linspace(-0.5, 0.5, many), np.full(many, 0.1), np.full(many, 100.0)
+    real = np.clip(0.3 * np.random.default_rng(9).standard_normal(50_000), -1, 1)
+    shape = shape_of(0, *laws, counted(real, edges_of(0.0, 0.3, 32, None), 20.0), [])
+    assert shape is not None
+    assert len(shape.edges) < 50
+
+
 def two_classes(sizes: tuple[int, int], noise: float, seed: int = 0) -> tuple[Shape, list[np.ndarray]]:
     rng = np.random.default_rng(7)
     real = [humps(sizes[0]), np.clip(0.5 + 0.1 * rng.standard_normal(sizes[1]), -1, 1)]

@@ -119,10 +119,16 @@ def shape_of(
     First those of all rows, then those of each class that is large enough, toward what the first make of it; at the end
     the classes together keep to the counts of all rows, which are the surest, and each keeps its mean. The counts tell
     its spread, unless they lack much of the column's: it then comes from few rows far away, which noise hides, and is
-    kept too. None where they still lack it. A column of few values names their cells.
+    kept too. None where they still lack it, or where too few rows were counted. A column of few values names their cells.
     """
+    if not bins_clear_of(overall.noise, float(sizes.sum())):
+        return None
     edges = np.unique(np.concatenate([overall.edges, *(one.edges for one in classes)]))
-    tails = (means[:, None] + spreads[:, None] * np.r_[TAIL, np.negative(TAIL)]).ravel()
+    shares = sizes / max(float(sizes.sum()), BOUND)
+    centre = shares @ means
+    spread = math.sqrt(shares @ (spreads**2 + (means - centre) ** 2))
+    laws = (means, spreads) if classes else (np.array([centre]), np.array([spread]))
+    tails = (laws[0][:, None] + laws[1][:, None] * np.r_[TAIL, np.negative(TAIL)]).ravel()
     if steps is not None:
         tails = steps.borders[np.searchsorted(steps.borders, tails).clip(max=len(steps.borders) - 1)]
     edges = np.unique(np.r_[edges, tails[(tails > edges[0]) & (tails < edges[-1])]])
@@ -158,7 +164,8 @@ def shape_of(
         found = heights
         for _ in range(ROUNDS):
             found = _tilted(_scaled(found, everybody, total), away, sizes, kept)
-        if _keeps_spread(found.sum(axis=0), middles, means, spreads, sizes):
+        counted = found.sum(axis=0) / max(float(found.sum()), BOUND)
+        if counted @ (middles - counted @ middles) ** 2 >= LEAST_SPREAD * spread**2:
             break
     else:
         return None
@@ -166,12 +173,6 @@ def shape_of(
     z = np.clip(ndtri(np.clip(below, 0.0, 1.0)), np.minimum(ends, -FAR), np.maximum(ends, FAR))
     knots = np.column_stack([np.minimum(z[:, 0], -FAR) - 1.0, z, np.maximum(z[:, -1], FAR) + 1.0])
     return Shape(place, limits, means, spreads, knots + BOUND * np.arange(len(limits)))
-
-
-def _keeps_spread(heights: Vector, middles: Vector, means: Vector, spreads: Vector, sizes: Vector) -> bool:
-    shares, counted = sizes / sizes.sum(), heights / max(float(heights.sum()), BOUND)
-    known = shares @ (spreads**2 + (means - shares @ means) ** 2)
-    return bool(counted @ (middles - counted @ middles) ** 2 >= LEAST_SPREAD * known)
 
 
 def _scaled(heights: Matrix, bins: Bins, total: Vector) -> Matrix:

@@ -2,8 +2,14 @@
 
 A missing cell is encoded as 0, with a 1 in a column of its own: its mark. Moments of such a pair are those of two kinds
 of rows. A Gaussian with these moments, cut at a mark of 1/2, has neither their share of missing cells (3% become none)
-nor the mean of the others, which it draws toward 0. But both can be read from the moments: with q = E[mark], the
-cells that are there have the mean E[cell] / (1 - q) and the mean square E[cell^2] / (1 - q).
+nor the mean of the others, which it draws toward 0. But both can be read from the moments. If a cell that is there has
+mean a and variance v, and q of them are missing, then
+
+    E[mark] = q,   E[cell] = (1 - q) a,   Cov(cell, mark) = -q (1 - q) a,   Var(cell) = (1 - q) v + q (1 - q) a^2,
+
+so that what the mark does not explain of the cell has the variance Var(cell) - Cov^2 / Var(mark) = (1 - q) v: one part of
+a matrix that is never negative, where E[cell^2] / (1 - q) - a^2 would be a small difference of large, noisy numbers.
+Rows with a rare mark are the ones that a ball shortens, so a small q comes out smaller than it is.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from gnomon.statistics.grid import Matrix
 from gnomon.table.encode import Group
 
 Vector = npt.NDArray[np.float64]
+ALIKE = 0.001  # of a cell's variance: with less left beside its mark, the two cannot be told apart
 LEAST = 1e-12  # the variance of a cell that does not vary
 ORDERED = "number", "date", "ordered"  # kinds of columns whose one cell has an order
 
@@ -90,7 +97,7 @@ class Gap:
     slope: Matrix  # (L, k), of the cells on their mark
     level: Matrix  # (L, k), the mean of cells that are there
     spread: Matrix  # (L, k), their deviation
-    rest: Matrix  # (L, k), the deviation as drawn, around the slope
+    scale: Matrix  # (L, k), the same beside the deviation around the slope as drawn
 
     def settle(self, cells: Matrix, codes: Codes) -> None:
         """Decide which of the rows' cells are missing, and draw the others around their own mean; in place.
@@ -101,7 +108,7 @@ class Gap:
         cells[:, self.mark] = mark > self.limits[codes]
         away = cells[:, self.place] - self.means[codes]
         away -= self.slope[codes] * (mark - self.marks[codes])[:, None]
-        cells[:, self.place] = self.level[codes] + away * (self.spread / self.rest)[codes]
+        cells[:, self.place] = self.level[codes] + away * self.scale[codes]
 
 
 def gaps(groups: Sequence[Group], law: CellLaw) -> list[Gap]:
@@ -118,10 +125,15 @@ def _gap(group: Group, law: CellLaw) -> Gap:
     variance, both, own = np.maximum(found[:, :k], 0.0), found[:, k : 2 * k], np.maximum(found[:, -1], LEAST)
     means, marks = law.means[:, place], law.means[:, mark]
     there = 1 - np.clip(marks, 0.0, 1.0)
-    known = np.maximum(there, LEAST)[:, None]
-    level = np.clip(means / known, -1.0, 1.0)
-    square = (variance + means**2) / known
+    level = np.clip(means / np.maximum(there, LEAST)[:, None], -1.0, 1.0)
     slope = both / own[:, None]
+    rest = variance - slope * both
+    alone = (
+        rest < ALIKE * variance
+    )  # in few dimensions cell and mark are one: then the cell keeps what it has
+    slope, rest = np.where(alone, 0.0, slope), np.maximum(np.where(alone, variance, rest), LEAST)
+    widest = np.sqrt(np.maximum(1 - level**2, LEAST))
+    spread = np.minimum(np.sqrt(rest / np.where(alone, 1.0, np.maximum(there, LEAST)[:, None])), widest)
     return Gap(
         place,
         mark,
@@ -131,6 +143,6 @@ def _gap(group: Group, law: CellLaw) -> Gap:
         means,
         slope,
         level,
-        np.sqrt(np.clip(square - level**2, LEAST, np.maximum(1 - level**2, LEAST))),
-        np.sqrt(np.maximum(variance - slope * both, LEAST)),
+        spread,
+        spread / np.sqrt(rest),
     )

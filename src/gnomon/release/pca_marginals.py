@@ -56,15 +56,16 @@ def shapes(table: Table, account: Account, loss: Spendable, law: CellLaw) -> lis
     """Count every column of numbers, of all rows and of every class, between edges that the model's cells suggest."""
     columns, L = numbers(table.encoder), len(law.means)
     losses = parts(loss, L)
-    bins = max(FEWEST, bins_of(table.n, len(columns), losses[0]))
     means, spreads, sizes = _there(columns, law, table.n)
+    noise = noise_of(len(columns), losses[0])[1]
+    bins = [max(FEWEST, bins_clear_of(noise, rows)) for rows in sizes.sum(axis=0)]
     few = table.encoder.steps()
     borders = [few[j].borders if j in few else None for j in (group.place.start for group in columns)]
 
     def edges(mean: Vector, spread: Vector) -> list[Vector]:
         return [
-            edges_of(float(m), float(s), bins, between)
-            for m, s, between in zip(mean, spread, borders, strict=True)
+            edges_of(float(m), float(s), most, between)
+            for m, s, most, between in zip(mean, spread, bins, borders, strict=True)
         ]
 
     shares = sizes / np.maximum(sizes.sum(axis=0), LEAST)

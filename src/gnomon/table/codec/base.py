@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gnomon.errors import DataError, ParameterError
@@ -129,13 +128,15 @@ class Codec(ABC):
 
     def decode(self, rows: Floats, shares: Sequence[float] | None = None) -> pa.Array:
         """The column from rows (width, n); `shares` are those that the categories should have."""
-        body = rows[:-1] if self.indicator else rows
-        restored = self._restore(body, None if shares is None else self._shares(shares))
-        missing = rows[-1] > 0.5 if self.indicator else None
-        if isinstance(restored, pa.Array):
-            absent = pa.scalar(None, restored.type)
-            return restored if missing is None else pc.if_else(pa.array(missing), absent, restored)
-        return pa.array(restored, mask=missing).cast(self.arrow_type)
+        wanted = None if shares is None else self._shares(shares)
+        if not self.indicator:
+            return self._array(self._restore(rows, wanted))
+        missing = rows[-1] > 0.5  # the others alone have the shares
+        there = self._array(self._restore(rows[:-1, ~missing], wanted))
+        return there.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
+
+    def _array(self, restored: Any) -> pa.Array:
+        return restored if isinstance(restored, pa.Array) else pa.array(restored).cast(self.arrow_type)
 
     def _shares(self, shares: Sequence[float]) -> Floats:
         given = np.asarray(shares, dtype=np.float64)
