@@ -153,7 +153,7 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     """
     from gnomon.privacy.mechanism import moment_noise
     from gnomon.release.base import Account
-    from gnomon.release.pca_gauss import plan as shares_of
+    from gnomon.release.pca_gauss import affordable_plan
     from gnomon.release.pca_marginals import noise_of, numbers, parts
     from gnomon.release.pca_regression import Beside, stages
     from gnomon.release.pca_stages import LABEL, MEAN
@@ -161,9 +161,8 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
     from gnomon.statistics.moments import ball
 
     m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
-    loss = Account(guarantee).spendable(m + classes)
-    columns = len(numbers(encoder))
-    steps, first, _ = shares_of(n, m, classes, encoder.task, loss, numbers=columns).split(loss)
+    planned, loss = affordable_plan(encoder, n, Account(guarantee))
+    steps, first, _ = planned.split(loss)
     if encoder.task == "regression" and "columns" in steps:
         _, alone, second = stages(n, m, first).split(first)
         first = second or alone
@@ -189,7 +188,7 @@ def subspace_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> 
         count = PlannedNoise("size of a class", found.mechanism, found.law.diagonal / LABEL**2, "rows")
         lines = (count, *lines)
     if "shapes" in steps:
-        counted = noise_of(columns, parts(steps["shapes"], classes)[0])
+        counted = noise_of(len(numbers(encoder)), parts(steps["shapes"], classes)[0])
         lines = (*lines, PlannedNoise("bin of a column of numbers", *counted, "rows"))
     error = math.hypot(relative, distortion(p, m))
     advice = "No noise at all: this is not private." if math.isinf(guarantee.epsilon) else advise(error)

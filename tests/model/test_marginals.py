@@ -268,3 +268,43 @@ def test_any_model_gives_numbers_within_the_bounds(mean: float, spread: float) -
             found = np.concatenate([drawn(shape, 500, c) for c in (0, 1)])
             assert np.isfinite(found).all()
             assert np.abs(found).max() <= 1
+
+
+def narrow(n: int = 4_000, at_bound: float = 0.0) -> np.ndarray:
+    """A column of a tenth of its declared width, a part of whose rows is at the upper bound."""
+    rng = np.random.default_rng(5)
+    return np.where(rng.random(n) < at_bound, 1.0, np.clip(0.15 * rng.standard_normal(n), -0.99, 0.99))
+
+
+def with_noise_at_the_bound(cells: np.ndarray, deviations: float, classes: int = 0, seed: int = 3) -> Shape:
+    """Its shape where noise put so many deviations at the bound; by the model, rows far away were shortened."""
+    mean, spread = float(np.mean(cells)), 0.7 * float(np.std(cells)) if (cells == 1).any() else 0.15
+    edges, noise = edges_of(mean, spread, 12, None), 60.0
+    overall = counted(cells, edges, noise, seed)
+    overall.heights[-1] = counted(cells, edges).heights[-1] + deviations * noise
+    codes = np.arange(len(cells)) % max(classes, 1)
+    parts = [counted(cells[codes == c], edges)._replace(noise=noise) for c in range(classes)]
+    law = np.full(max(classes, 1), mean), np.full(max(classes, 1), spread), np.bincount(codes).astype(float)
+    shape = shape_of(0, *law, overall._replace(noise=noise), parts)
+    assert shape is not None
+    return shape
+
+
+def test_noise_at_a_bound_that_no_row_reaches_hardly_widens_a_narrow_column() -> None:
+    real = narrow()
+    wide = [drawn(with_noise_at_the_bound(real, 3.5, seed=seed)).std() / real.std() for seed in range(10)]
+    assert max(wide) < 1.2
+
+
+def test_rows_at_a_far_bound_stay_there_where_they_are_beyond_noise() -> None:
+    found = drawn(with_noise_at_the_bound(narrow(at_bound=0.1), 0.0))
+    assert abs(float(np.mean(found == 1.0)) - 0.1) < 0.02
+
+
+def test_classes_speak_of_a_bound_together_with_all_rows() -> None:
+    """By the counts of all rows alone, 3.3 deviations at the bound are in doubt."""
+    real = narrow(at_bound=0.05)
+    alone, together = (
+        np.mean(drawn(with_noise_at_the_bound(real, 0.0, classes)) == 1.0) for classes in (0, 2)
+    )
+    assert alone < 0.03 < together

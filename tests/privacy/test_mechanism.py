@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gnomon.errors import ParameterError
-from gnomon.privacy.accounting import mu_of, rho_of
+from gnomon.privacy.accounting import mu_of, rho_of, spendable
 from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, PureDP, Unit
 from gnomon.privacy.mechanism import (
     Released,
@@ -188,6 +188,17 @@ def test_pure_is_spent_where_its_error_is_smaller(epsilon: float, first_gaussian
     asked = ApproxDP(epsilon, 1e-5)
     chosen = [type(best_spend(asked, q)) for q in range(1, 20)]
     assert chosen == [PureDP] * (first_gaussian - 1) + [GaussianDP] * (20 - first_gaussian)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+def test_a_small_share_is_spent_as_gaussian_sooner(share: float) -> None:
+    asked = ApproxDP(4.0, 1e-5)
+    pure, gaussian = PureDP(4.0), spendable(asked)
+    for q in range(1, 12):
+        errors = [moment_error(q, loss.split(share)[0]) for loss in (pure, gaussian)]
+        assert type(best_spend(asked, q, share=share)) is (PureDP if errors[0] <= errors[1] else GaussianDP)
+    assert isinstance(best_spend(asked, 6), PureDP)
+    assert isinstance(best_spend(asked, 6, share=0.25), GaussianDP)
 
 
 def test_a_pure_guarantee_is_never_spent_as_gaussian() -> None:

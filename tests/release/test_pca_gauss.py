@@ -77,6 +77,14 @@ def test_rows_without_a_target_keep_their_spread() -> None:
     assert np.all(Z.std(axis=0) < 2 * X.std(axis=0))
 
 
+def test_a_narrow_table_with_delta_spends_its_many_small_shares_as_gaussian() -> None:
+    X, y = two_classes()
+    kinds = {event.mechanism for event in classifier(8.0, 1e-5).fit(X, y).certificate_.events}
+    assert kinds == {"goe", "rounded-gaussian"}
+    kinds = {event.mechanism for event in classifier(8.0, 0.0).fit(X, y).certificate_.events}
+    assert kinds == {"matrix-laplace", "discrete-laplace"}
+
+
 def test_without_noise_means_and_covariances_come_back() -> None:
     X, y = two_classes(4000)
     Z, codes = classifier(math.inf, 0.0, not_private=True, n_components=8).fit(X, y).sample(20_000)

@@ -34,6 +34,8 @@ CLEAR = 0.2  # of the rows of an average bin: its noise must stay below
 REACH = 2.5  # standard deviations around the mean that bins are laid over
 TAIL = 3.0, 3.5, 4.0, 5.0  # standard deviations at which the last bins are parted as the model has their rows
 LEAST_SPREAD = 0.9  # of the model's variance of a column must be in its counts
+WIDENED = 1.2  # times the model's variance may rows at a bound make a column's, unless they are evident
+EVIDENT = 4.0  # deviations of noise beyond which rows at a bound are
 ROUNDS = 10  # in which counts of classes and of all rows come to agree
 
 
@@ -150,15 +152,15 @@ def shape_of(
             held > 0, np.bincount(of_value, steps.values, len(middles)) / np.maximum(held, 1), middles
         )
     everybody = np.searchsorted(overall.edges, limits[1:])
-    total = _told(overall, everybody, heights.sum(axis=0), middles, float(sizes @ means))
+    doubted = _doubted(overall, classes, heights.sum(axis=0))
+    total = _told(overall, everybody, heights.sum(axis=0), middles, float(centre), spread, doubted)
     heights = _scaled(heights, everybody, total)
     for c, one in enumerate(classes):
         if bins_clear_of(one.noise, float(sizes[c])):
             mine = np.searchsorted(one.edges, limits[1:])
             expected = heights[c] * (sizes[c] / heights[c].sum())
-            heights[c] = _scaled(
-                expected, mine, _told(one, mine, expected, middles, float(sizes[c] * means[c]))
-            )
+            told = _told(one, mine, expected, middles, float(means[c]), float(spreads[c]), doubted)
+            heights[c] = _scaled(expected, mine, told)
     away = np.clip((middles - means[:, None]) / spreads[:, None], -FARTHEST, FARTHEST)
     for kept in (MEAN, SPREAD):
         found = heights
@@ -199,11 +201,35 @@ def _tilted(heights: Matrix, away: Matrix, sizes: Vector, kept: int) -> Matrix:
     return found
 
 
-def _told(counts: Counts, bins: Bins, expected: Vector, middles: Vector, first: float) -> Vector:
+def _doubted(overall: Counts, classes: list[Counts], expected: Vector) -> list[int]:
+    """Those of the two bounds, 0 and -1, where noise alone may have put the rows that the model does not expect.
+
+    All counts speak: those of all rows, and those of the classes together, each by its noise.
+    """
+    sides = [(overall.noise**2, [overall]), (sum(one.noise**2 for one in classes), classes)]
+    trust = np.array([1 / max(noise, BOUND) if counts else 0.0 for noise, counts in sides])
+    doubted = []
+    for end in (0, -1):
+        told = np.array([sum(one.heights[end] for one in counts) for _, counts in sides])
+        if trust @ (told - expected[end]) < EVIDENT * math.sqrt(trust.sum()):
+            doubted.append(end)
+    return doubted
+
+
+def _told(
+    counts: Counts,
+    bins: Bins,
+    expected: Vector,
+    middles: Vector,
+    mean: float,
+    spread: float,
+    doubted: list[int],
+) -> Vector:
     """Counts of the bins: as expected, moved by what noisy ones say beyond noise.
 
-    `first`, the sum of the cells, is known from the model better than counts tell it, and so is the number of rows:
-    what they say of these two is replaced by what is known.
+    The mean of the cells is known from the model better than counts tell it, and so is the number of rows: what they
+    say of these two is replaced by what is known. Rows at a doubted bound widen the column a little and no more: of
+    a narrow column between wide bounds, a bin's noise in rows there would double the spread.
     """
     k, n = len(counts.heights), float(expected.sum())
     coarse = np.bincount(bins, expected, k)
@@ -211,10 +237,19 @@ def _told(counts: Counts, bins: Bins, expected: Vector, middles: Vector, first: 
     basis, R = np.linalg.qr(np.column_stack([np.ones(k), x]))
     away = counts.heights - coarse
     away -= basis @ (basis.T @ away)
-    due = np.array([0.0, first - coarse @ x])
+    due = np.array([0.0, n * mean - coarse @ x])
     if abs(R[1, 1]) > BOUND:
         coarse = coarse + basis @ np.linalg.solve(R.T, due)
-    return onto_simplex(coarse + _seen(away, counts.noise), n)
+    found = onto_simplex(coarse + _seen(away, counts.noise), n)
+    squares = found * (x - mean) ** 2
+    far = squares[doubted].sum()
+    room = max(0.0, WIDENED * spread**2 * n - (squares.sum() - far))
+    if far > room:
+        found[doubted] = np.maximum(
+            found[doubted] * (room / far), np.minimum(found[doubted], coarse[doubted])
+        )
+        found *= n / max(float(found.sum()), BOUND)
+    return found
 
 
 def _seen(away: Vector, noise: float) -> Vector:

@@ -352,13 +352,15 @@ def moment_error(
     return noise.error / grid
 
 
-def best_spend(guarantee: Guarantee, q: int, *, blocks: int = 1) -> PureDP | GaussianDP:
-    """How to spend a guarantee on a q x q moment matrix: pure where its error is smaller, which it is for
-    small q.
+def best_spend(guarantee: Guarantee, q: int, *, blocks: int = 1, share: float = 1.0) -> PureDP | GaussianDP:
+    """How to spend a guarantee of which a q x q moment matrix gets a share: pure where its error is smaller.
+
+    It is so for a small q and a large share: of a pure budget a share s buys s times the precision, of a Gaussian one
+    sqrt(s) times.
     """
     spent = spendable(guarantee)
     if isinstance(spent, PureDP):
         return spent
     pure = PureDP(guarantee.epsilon, guarantee.unit, guarantee.adjacency)
-    cheaper = moment_error(q, pure, blocks=blocks) <= moment_error(q, spent, blocks=blocks)
-    return pure if cheaper else spent
+    errors = [moment_error(q, loss.split(share)[0], blocks=blocks) for loss in (pure, spent)]
+    return pure if errors[0] <= errors[1] else spent

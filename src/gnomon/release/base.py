@@ -89,9 +89,9 @@ class Account:
         None  # the real epsilon, where a printed calibration does not keep the declared one
     )
 
-    def spendable(self, q: int) -> Spendable:
-        """All that is left, in the kind of loss that serves a moment matrix of dimension q best."""
-        return best_spend(self.guarantee, q) if self.left is None else self.left
+    def spendable(self, q: int, share: float = 1.0) -> Spendable:
+        """All that is left, in the kind of loss whose share serves a moment matrix of dimension q best."""
+        return best_spend(self.guarantee, q, share=share) if self.left is None else self.left
 
     def record(self, released: Released) -> Released:
         self.events.append(released.event)

@@ -16,6 +16,7 @@ from gnomon.model.labels import Labels, grown, learned, pooled_labels
 from gnomon.model.linear import Slope
 from gnomon.model.marginals import Shape, give_shapes
 from gnomon.model.repair import mixture_of
+from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ZCDP, GaussianDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import moment_noise
 from gnomon.projection.orthonormal import haar
@@ -73,9 +74,14 @@ class Plan:
     first: float = 1.0  # stage one's share of what the look leaves
     fit: Fit = FITS["classification"]
 
+    @property
+    def part(self) -> float:
+        """Stage one's share of the whole budget."""
+        return self.first * (1 - sum(self.shares.values()))
+
     def split(self, loss: Spendable) -> tuple[dict[str, Spendable], Spendable, Spendable | None]:
         left = 1 - sum(self.shares.values())
-        stages = [left] if self.most is None else [self.first * left, (1 - self.first) * left]
+        stages = [left] if self.most is None else [self.part, (1 - self.first) * left]
         parts = loss.split(*self.shares.values(), *stages)
         steps: dict[str, Spendable] = dict(zip(self.shares, parts, strict=False))
         return steps, parts[len(steps)], parts[len(steps) + 1] if self.most is not None else None
@@ -116,6 +122,19 @@ def _staged(
     if most >= min(m, wanted or m, FEWEST):
         return Plan(shares, most, FIRST), most
     return Plan(shares), 0
+
+
+def affordable_plan(
+    encoder: Encoder, n: int, account: Account, wanted: int | None = None
+) -> tuple[Plan, Spendable]:
+    """The plan of a table, and the kind of loss that serves it: pure or Gaussian, by what stage one's share buys."""
+    m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
+
+    def of(loss: Spendable) -> Plan:
+        return plan(n, m, classes, encoder.task, loss, wanted, numbers=len(numbers(encoder)))
+
+    loss = account.spendable(m + classes, of(spendable(account.guarantee)).part)
+    return of(loss), loss
 
 
 def drowned(planned: Plan, n: int, m: int, classes: int, loss: Spendable) -> bool:
@@ -249,9 +268,7 @@ class PcaGauss(ModelRelease):
             self.outside_ = np.zeros(self.map_.n_features)
             return
         wanted = None if self.n_components == "auto" else int(self.n_components)
-        loss = account.spendable(table.m + table.n_classes)
-        columns = len(numbers(table.encoder))
-        planned = plan(table.n, table.m, table.n_classes, table.task, loss, wanted, numbers=columns)
+        planned, loss = affordable_plan(table.encoder, table.n, account, wanted)
         steps, first, second = planned.split(loss)
         table = replace(table, source=KeptSource(table.source))
         if (
@@ -319,8 +336,7 @@ class PcaGauss(ModelRelease):
         from gnomon.plan import moment_plan, subspace_plan
 
         m, classes = encoder.width, len(encoder.classes) if encoder.classes else 1
-        loss = Account(guarantee).spendable(m + classes)
-        planned = plan(n, m, classes, encoder.task, loss, numbers=len(numbers(encoder)))
+        planned, loss = affordable_plan(encoder, n, Account(guarantee))
         if encoder.task == "classification" and drowned(planned, n, m, classes, loss):
             return moment_plan(cls.name, encoder, n, guarantee)
         return subspace_plan(cls.name, encoder, n, guarantee)
