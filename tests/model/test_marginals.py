@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -308,3 +310,36 @@ def test_classes_speak_of_a_bound_together_with_all_rows() -> None:
         np.mean(drawn(with_noise_at_the_bound(real, 0.0, classes)) == 1.0) for classes in (0, 2)
     )
     assert alone < 0.03 < together
+
+
+def two_values(part: float, n: int = N) -> np.ndarray:
+    """A column of two values whose rare one is at the upper bound."""
+    return np.where(np.arange(n) < part * n, 1.0, -1.0)
+
+
+def with_a_mean_that_lost_a_third(noise: float) -> Shape:
+    """By the model, whose rows far away were shortened, the rare value is rarer than it is."""
+    real = two_values(0.1)
+    mean, spread = -1 + 2 * 0.067, 2 * math.sqrt(0.067 * 0.933)
+    overall = counted(real, edges_of(mean, spread, 16, None))._replace(noise=noise)
+    shape = shape_of(0, np.array([mean]), np.array([spread]), np.array([float(N)]), overall, [])
+    assert shape is not None
+    return shape
+
+
+def test_counts_that_contradict_the_models_mean_beyond_noise_are_believed() -> None:
+    assert abs(float(np.mean(drawn(with_a_mean_that_lost_a_third(30.0)) == 1.0)) - 0.1) < 0.006
+
+
+def test_within_noise_the_models_mean_is_kept() -> None:
+    found = drawn(with_a_mean_that_lost_a_third(400.0))
+    assert abs(float(found.mean()) - (-1 + 2 * 0.067)) < 0.02
+
+
+def test_no_more_rows_are_at_a_bound_than_were_counted_there() -> None:
+    """A bound a hundred deviations away weighs most in a straight line through the counts."""
+    real = np.minimum(np.random.default_rng(4).exponential(0.02, N) - 0.999, 1.0)
+    shape = one_class(real)
+    assert shape is not None
+    assert not (drawn(shape) == 1.0).any()
+    assert 0.8 < drawn(shape).std() / real.std() < 1.1

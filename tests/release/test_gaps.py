@@ -11,6 +11,7 @@ import pytest
 
 from gnomon.baseline.modips import Modips
 from gnomon.model.mixture import Mixture
+from gnomon.projection.orthonormal import haar
 from gnomon.release.gaps import CellLaw, gaps
 from gnomon.release.map import PublicMap
 from gnomon.release.pca_gauss import PcaGauss
@@ -173,3 +174,19 @@ def test_noise_that_makes_moments_absurd_gives_numbers() -> None:
         assert np.isfinite(cells).all()
         assert -1 <= gap.level[0, 0] <= 1
         assert 0 < gap.spread[0, 0] <= 1
+
+
+def test_covariances_of_cells_are_those_of_rows_as_they_are_drawn() -> None:
+    """In fewer dimensions than columns, with unequal weights and spread left outside the subspace."""
+    rng = np.random.default_rng(8)
+    m, p, n = 5, 2, 200_000
+    W, weight, outside = haar(m, p, rng), rng.uniform(0.3, 3.0, m), rng.uniform(0.1, 0.5, m)
+    chart = PublicMap(rng.uniform(-0.2, 0.2, m), weight, False, W, np.zeros(p), 0.7)
+    mixture = Mixture(np.ones(1), np.zeros((1, p)), np.array([[[0.5, 0.2], [0.2, 0.3]]]))
+    law = CellLaw.of(chart, mixture, outside)
+    E = rng.standard_normal((n, m)) * outside
+    E -= (E @ W) @ W.T
+    cells = chart.lift(rng.multivariate_normal(np.zeros(p), mixture.covariances[0], n)) + E / weight
+    i, j = np.triu_indices(m)
+    found = law.covariances(list(i), list(j))[0]
+    assert np.allclose(found, np.cov(cells.T)[i, j], atol=0.02 * float(np.abs(found).max()))

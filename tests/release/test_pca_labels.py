@@ -204,6 +204,18 @@ class TestSensitivity:
             rows[2 * wins : 4 * wins] = other  # counts half, since the average of two is compared
             assert self.asked(monkeypatch, rows, np.ones(n, dtype=int), PureDP(math.inf))[2] is wanted
 
+    def test_of_a_long_table_the_margin_is_a_part_of_the_rows_that_are_asked(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        n = 40_000
+        monkeypatch.setattr(pca_labels, "ENOUGH", n // 8)
+        rows = np.ones((n, 2))
+        rows[: int(4 * MARGIN * n)] = [
+            -1.0,
+            1.0,
+        ]  # the pooled rules alone: four margins of all, half of one if not
+        assert self.asked(monkeypatch, rows, np.ones(n, dtype=int), PureDP(math.inf))[2] is True
+
     def test_each_of_the_four_counts_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
         always, never = above(0, 0), lambda X: np.full(len(X), 2)
         table = PcaGauss(1.0, bounds=(-1, 1), classes=[0, 1, 2])._open(

@@ -19,7 +19,7 @@ from gnomon.release.base import Account
 from gnomon.release.gaps import CellLaw
 from gnomon.release.map import PublicMap
 from gnomon.release.pca_gauss import PcaGauss, plan
-from gnomon.release.pca_marginals import CLASSES, bins_of, numbers, shapes
+from gnomon.release.pca_marginals import CLASSES, bins_of, numbers, parts, shapes
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
@@ -293,3 +293,9 @@ def test_values_that_floating_point_cannot_tell_apart_do_no_harm() -> None:
     drawn = pa.concat_tables(fitted.sample_batches(1_000))
     assert fitted.shapes_
     assert large <= min(drawn["id"].to_pylist()) <= max(drawn["id"].to_pylist()) <= large + 4000
+
+
+def test_classes_get_the_larger_part_and_too_many_of_them_none() -> None:
+    together, classes = parts(PureDP(1.0), 2)
+    assert together.epsilon < classes.epsilon
+    assert [len(parts(PureDP(1.0), L)) for L in (1, 2, CLASSES, CLASSES + 1)] == [1, 2, 2, 1]

@@ -35,7 +35,7 @@ REACH = 2.5  # standard deviations around the mean that bins are laid over
 TAIL = 3.0, 3.5, 4.0, 5.0  # standard deviations at which the last bins are parted as the model has their rows
 LEAST_SPREAD = 0.9  # of the model's variance of a column must be in its counts
 WIDENED = 1.2  # times the model's variance may rows at a bound make a column's, unless they are evident
-EVIDENT = 4.0  # deviations of noise beyond which rows at a bound are
+EVIDENT = 4.0  # deviations of noise beyond which rows at a bound are, and a mean that contradicts the model's
 ROUNDS = 10  # in which counts of classes and of all rows come to agree
 
 
@@ -81,6 +81,14 @@ class Counts(NamedTuple):
     noise: float
 
 
+class Cells(NamedTuple):
+    """The cells of fine bins (bins,): the lowest, one that stands for all, the highest."""
+
+    lowest: Vector
+    middle: Vector
+    highest: Vector
+
+
 def edges_of(mean: float, spread: float, bins: int, borders: Vector | None) -> Vector:
     """Edges of at most so many bins over where the model has the column.
 
@@ -119,9 +127,10 @@ def shape_of(
     """The shape that noisy counts tell of, shrunk toward the model's by what noise alone would show.
 
     First those of all rows, then those of each class that is large enough, toward what the first make of it; at the end
-    the classes together keep to the counts of all rows, which are the surest, and each keeps its mean. The counts tell
-    its spread, unless they lack much of the column's: it then comes from few rows far away, which noise hides, and is
-    kept too. None where they still lack it, or where too few rows were counted. A column of few values names their cells.
+    the classes together keep to the counts of all rows, which are the surest, and each keeps its mean, unless its counts
+    contradict it. The counts tell its spread, unless they lack much of the column's: it then comes from few rows far
+    away, which noise hides, and is kept too. None where they still lack it, or where too few rows were counted. A
+    column of few values names their cells.
     """
     if not bins_clear_of(overall.noise, float(sizes.sum())):
         return None
@@ -151,21 +160,29 @@ def shape_of(
         middles = np.where(
             held > 0, np.bincount(of_value, steps.values, len(middles)) / np.maximum(held, 1), middles
         )
+    cells = Cells(limits[:-1], middles, limits[1:])
+    if steps is not None:
+        cells = Cells(middles.copy(), middles, middles.copy())
+        np.minimum.at(cells.lowest, of_value, steps.values)
+        np.maximum.at(cells.highest, of_value, steps.values)
     everybody = np.searchsorted(overall.edges, limits[1:])
     doubted = _doubted(overall, classes, heights.sum(axis=0))
-    total = _told(overall, everybody, heights.sum(axis=0), middles, float(centre), spread, doubted)
+    total, mean = _told(overall, everybody, heights.sum(axis=0), cells, float(centre), spread, doubted)
     heights = _scaled(heights, everybody, total)
+    moved = np.full(len(means), mean != centre)
     for c, one in enumerate(classes):
         if bins_clear_of(one.noise, float(sizes[c])):
             mine = np.searchsorted(one.edges, limits[1:])
             expected = heights[c] * (sizes[c] / heights[c].sum())
-            told = _told(one, mine, expected, middles, float(means[c]), float(spreads[c]), doubted)
+            told, mean = _told(one, mine, expected, cells, float(means[c]), float(spreads[c]), doubted)
             heights[c] = _scaled(expected, mine, told)
+            moved[c] = mean != means[c]
     away = np.clip((middles - means[:, None]) / spreads[:, None], -FARTHEST, FARTHEST)
+    shift = np.where(moved, (heights * away).sum(axis=1) / np.maximum(heights.sum(axis=1), BOUND), 0.0)
     for kept in (MEAN, SPREAD):
         found = heights
         for _ in range(ROUNDS):
-            found = _tilted(_scaled(found, everybody, total), away, sizes, kept)
+            found = _tilted(_scaled(found, everybody, total), away, sizes, kept, shift)
         counted = found.sum(axis=0) / max(float(found.sum()), BOUND)
         if counted @ (middles - counted @ middles) ** 2 >= LEAST_SPREAD * spread**2:
             break
@@ -184,16 +201,17 @@ def _scaled(heights: Matrix, bins: Bins, total: Vector) -> Matrix:
     return scaled
 
 
-def _tilted(heights: Matrix, away: Matrix, sizes: Vector, kept: int) -> Matrix:
-    """Heights nearby whose classes have these sizes and a mean of zero in `away` (L, bins); or also a variance of one.
+def _tilted(heights: Matrix, away: Matrix, sizes: Vector, kept: int, shift: Vector) -> Matrix:
+    """Heights nearby: classes have these sizes and in `away` (L, bins) the mean `shift` (L,), or also a variance of one.
 
-    The model knows the mean better than counts do, and classifiers live by it: noise in the counts of all rows would
-    move every class. Its variance lacks what rows lost that were shortened to their ball, which counts do not.
+    The model knows the mean better than counts do (`shift` is 0), and classifiers live by it: noise in the counts of
+    all rows would move every class. Its variance lacks what rows lost that were shortened to their ball, which counts
+    do not.
     """
     shares = heights / np.maximum(heights.sum(axis=1, keepdims=True), BOUND)
     powers = away[:, :, None] ** np.arange(kept + 1)
     gram = np.einsum("lbi,lb,lbj->lij", powers, shares, powers)
-    due = np.array([1.0, 0.0, 1.0])[: kept + 1] - gram[:, 0]
+    due = np.stack([np.ones_like(shift), shift, 1.0 + shift**2], axis=1)[:, : kept + 1] - gram[:, 0]
     ridge = BOUND * np.maximum(1.0, np.trace(gram, axis1=1, axis2=2))
     solved = np.linalg.solve(gram + ridge[:, None, None] * np.eye(kept + 1), due[:, :, None])[:, :, 0]
     tilted = shares * np.clip(1 + np.einsum("lbi,li->lb", powers, solved), *TILT)
@@ -217,23 +235,20 @@ def _doubted(overall: Counts, classes: list[Counts], expected: Vector) -> list[i
 
 
 def _told(
-    counts: Counts,
-    bins: Bins,
-    expected: Vector,
-    middles: Vector,
-    mean: float,
-    spread: float,
-    doubted: list[int],
-) -> Vector:
-    """Counts of the bins: as expected, moved by what noisy ones say beyond noise.
+    counts: Counts, bins: Bins, expected: Vector, cells: Cells, mean: float, spread: float, doubted: list[int]
+) -> tuple[Vector, float]:
+    """Counts of the bins: as expected, moved by what noisy ones say beyond noise; and the mean that they keep to.
 
     The mean of the cells is known from the model better than counts tell it, and so is the number of rows: what they
-    say of these two is replaced by what is known. Rows at a doubted bound widen the column a little and no more: of
-    a narrow column between wide bounds, a bin's noise in rows there would double the spread.
+    say of these two is replaced by what is known. But rows far away, which were shortened to their ball, are lost to
+    the model's mean: where the counts contradict it beyond noise and the width of their bins, theirs is taken. Rows at
+    a doubted bound widen the column a little and no more: of a narrow column between wide bounds, a bin's noise in rows
+    there would double the spread.
     """
-    k, n = len(counts.heights), float(expected.sum())
+    k, n = len(counts.heights), max(float(expected.sum()), BOUND)
     coarse = np.bincount(bins, expected, k)
-    x = np.bincount(bins, expected * middles, k) / np.maximum(coarse, BOUND)
+    x = np.bincount(bins, expected * cells.middle, k) / np.maximum(coarse, BOUND)
+    mean += _beyond(counts, x - mean, _widths(cells, bins, k).clip(max=spread), n)
     basis, R = np.linalg.qr(np.column_stack([np.ones(k), x]))
     away = counts.heights - coarse
     away -= basis @ (basis.T @ away)
@@ -241,6 +256,11 @@ def _told(
     if abs(R[1, 1]) > BOUND:
         coarse = coarse + basis @ np.linalg.solve(R.T, due)
     found = onto_simplex(coarse + _seen(away, counts.noise), n)
+    ends = [
+        0,
+        -1,
+    ]  # bins far away get more than their part of what is moved: no more rows than were counted there
+    found[ends] = np.minimum(found[ends], np.maximum(counts.heights[ends], 0.0) + counts.noise)
     squares = found * (x - mean) ** 2
     far = squares[doubted].sum()
     room = max(0.0, WIDENED * spread**2 * n - (squares.sum() - far))
@@ -249,7 +269,24 @@ def _told(
             found[doubted] * (room / far), np.minimum(found[doubted], coarse[doubted])
         )
         found *= n / max(float(found.sum()), BOUND)
-    return found
+    return found, mean
+
+
+def _beyond(counts: Counts, away: Vector, widths: Vector, n: float) -> float:
+    """By how much the mean of n counted rows, `away` from the known one, differs from it; 0 where it may not."""
+    found = float(counts.heights @ away) / n
+    noise = counts.noise * float(np.linalg.norm(away)) / n
+    blur = float(np.maximum(counts.heights, 0.0) @ widths) / (4 * n)
+    return found if abs(found) > EVIDENT * noise + blur else 0.0
+
+
+def _widths(cells: Cells, bins: Bins, k: int) -> Vector:
+    """How far apart two cells of a bin may be."""
+    lowest, highest = np.full(k, np.inf), np.full(k, -np.inf)
+    np.minimum.at(lowest, bins, cells.lowest)
+    np.maximum.at(highest, bins, cells.highest)
+    widths: Vector = np.maximum(highest - lowest, 0.0)
+    return widths
 
 
 def _seen(away: Vector, noise: float) -> Vector:
