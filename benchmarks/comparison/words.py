@@ -21,7 +21,8 @@ lines behind every figure are in [comparison/runs.jsonl](comparison/runs.jsonl).
   class against the rest, weighted by the classes' shares. TV is the mean total variation of one-way
   marginals (20 bins) and of 200 pairs (8 x 8 bins); releases of components have none.
 - **Cost.** Seconds and megabytes are those of fitting and drawing as many rows as the table has, libraries
-  loaded, at epsilon 1.
+  loaded, at epsilon 1; megabytes of PCA-Gauss are of runs of their own, since its others were measured together with
+  the program that started them.
 - **Peers.** Numbers are cut into 16 bins between the same declared bounds for them, and drawn uniformly
   within a bin on the way back; categories are declared, so that nothing is spent on finding them. Otherwise
   their defaults (AIM: pairs of columns; a GAN's batch is 500 rows, or half of a smaller table). OpenDP 0.16
