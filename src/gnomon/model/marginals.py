@@ -256,10 +256,8 @@ def _told(
     if abs(R[1, 1]) > BOUND:
         coarse = coarse + basis @ np.linalg.solve(R.T, due)
     found = onto_simplex(coarse + _seen(away, counts.noise), n)
-    ends = [
-        0,
-        -1,
-    ]  # bins far away get more than their part of what is moved: no more rows than were counted there
+    # Bounds far away get more than their part of what is moved: no more rows than were counted there, and a deviation.
+    ends = [0, -1]
     found[ends] = np.minimum(found[ends], np.maximum(counts.heights[ends], 0.0) + counts.noise)
     squares = found * (x - mean) ** 2
     far = squares[doubted].sum()
@@ -268,7 +266,7 @@ def _told(
         found[doubted] = np.maximum(
             found[doubted] * (room / far), np.minimum(found[doubted], coarse[doubted])
         )
-        found *= n / max(float(found.sum()), BOUND)
+    found *= n / max(float(found.sum()), BOUND)
     return found, mean
 
 

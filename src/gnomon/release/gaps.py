@@ -128,9 +128,7 @@ def _gap(group: Group, law: CellLaw) -> Gap:
     level = np.clip(means / np.maximum(there, LEAST)[:, None], -1.0, 1.0)
     slope = both / own[:, None]
     rest = variance - slope * both
-    alone = (
-        rest < ALIKE * variance
-    )  # in few dimensions cell and mark are one: then the cell keeps what it has
+    alone = rest < ALIKE * variance  # in few dimensions cell and mark are one: the cell keeps what it has
     slope, rest = np.where(alone, 0.0, slope), np.maximum(np.where(alone, variance, rest), LEAST)
     widest = np.sqrt(np.maximum(1 - level**2, LEAST))
     spread = np.minimum(np.sqrt(rest / np.where(alone, 1.0, np.maximum(there, LEAST)[:, None])), widest)
