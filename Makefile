@@ -1,4 +1,5 @@
-# Two commands: `make demo` makes a real release, `make test` runs everything that must pass.
+# `make demo` makes a real release, `make test` runs everything that must pass on one machine,
+# `make test-cluster` what needs a cluster or a database server: it starts them on loopback, and ends them.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,12 +10,22 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot]'
 	touch $(READY)
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-cluster lint clean
 demo: $(READY)
 	$(BIN)/python -m gnomon.demo
 
 test: lint
 	$(BIN)/python -m pytest -n auto -q
+
+test-cluster: $(VENV)/.ready-cluster
+	@command -v java >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  apt-get install --yes --quiet openjdk-17-jre-headless postgresql || \
+	  echo "Java or PostgreSQL is missing and cannot be installed here: their tests are skipped."
+	GNOMON_TEST_CLUSTER=1 timeout 900 $(BIN)/python -m pytest -q tests/cluster
+
+$(VENV)/.ready-cluster: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,dask,spark]' sqlalchemy
+	touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks

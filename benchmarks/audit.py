@@ -63,7 +63,7 @@ def _mechanisms() -> Iterator[Case]:
     yield case("goe 1", lambda: moment_attack(40, ApproxDP(1.0, 1e-5), mechanism="goe"), 100_000)
     yield case("goe 4", lambda: moment_attack(40, LOOSE, mechanism="goe"), 100_000)
     yield case("goe label", lambda: moment_attack(3, LOOSE, mechanism="goe", moved_label=True), 4_000)
-    yield case("discrete goe", lambda: moment_attack(2, LOOSE, mechanism="discrete-gaussian"), 4_000)
+    yield case("discrete goe", lambda: moment_attack(2, LOOSE, mechanism="discrete-goe"), 4_000)
     yield case("upper 1", lambda: moment_attack(1, PureDP(2.0), **laplace), 10_000)
     yield case("upper 2", lambda: moment_attack(2, PureDP(2.0), **laplace), 20_000)
     yield case("upper 2 label", lambda: moment_attack(2, PureDP(4.0), **laplace, moved_label=True), 60_000)
@@ -87,6 +87,8 @@ def _of_method(method: str, place: int, epsilon: float, delta: float = 0.0, **op
 
 def _methods() -> Iterator[Case]:
     for name, epsilon, delta, runs in (
+        ("synthesizer", 4.0, 0.0, 12_000),
+        ("synthesizer", 8.0, 1e-5, 2_000),
         ("ron-gauss", 4.0, 0.0, 12_000),
         ("modips", 4.0, 0.0, 15_000),
         ("lda-identity", 4.0, 0.0, 6_000),

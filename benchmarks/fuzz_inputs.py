@@ -39,8 +39,10 @@ import gnomon as gn
 from gnomon.cli import main as command
 from gnomon.errors import GnomonError
 from gnomon.privacy.certificate import Certificate
-from gnomon.release.folder import transform_batches
-from gnomon.release.map import PublicMap, load_map, save_map
+from gnomon.release.folder import write_release
+from gnomon.release.map import PublicMap, load_arrays, save_arrays
+from gnomon.release.transform import transform_batches
+from gnomon.statistics.frame import Frame
 from gnomon.table.check import check
 from gnomon.table.encode import Encoder
 from gnomon.table.source import open_source
@@ -97,9 +99,9 @@ COMMANDS = [
     "init good.csv --out draft.toml",
     "plan --schema s.toml --rows 50 --epsilon 1 --delta 1e-6 --unit row --target y",
     "transform good.csv --release released --out seen.csv",
-    "budget cap good.csv --epsilon 1 --delta 0 --unit attribute",
-    "budget history good.csv",
-    "budget show good.csv --ledger l.sqlite",
+    "budget cap good --epsilon 1 --delta 0 --unit attribute",
+    "budget history good",
+    "budget show good --ledger l.sqlite",
 ]
 
 
@@ -145,14 +147,14 @@ class Targets:
         for write, name in ((pq.write_table, "good.parquet"), (pa.feather.write_feather, "good.arrow")):
             write(table, str(folder / name), compression="none" if "parquet" in name else "uncompressed")
         self.rows = open_source(table)
-        chart = PublicMap.identity(Encoder(self.schema).width, radius=1.0)
-        W = np.eye(chart.n_features)[:, :2]
-        save_map(folder / "good.npz", chart.project(W, radius=1.0).arrays())
+        frame = Frame.identity(Encoder(self.schema).width, radius=1.0)
+        frame = frame.project(np.eye(frame.n_features)[:, :2], radius=1.0)
+        save_arrays(folder / "good.npz", PublicMap(frame).arrays())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             method = gn.RonGauss(1.0, schema=self.schema).fit(folder / "good.csv")
             if not (folder / "released").exists():
-                gn.release.folder.write_release(method, folder / "released")
+                write_release(method, folder / "released")
         short = method.certificate_.model_copy(update={"public": (), "post_processing": (), "versions": {}})
         self.seeds: dict[str, list[bytes]] = {
             "schema": [
@@ -183,8 +185,8 @@ class Targets:
     def _map(self, data: bytes) -> None:
         path = self.folder / "hostile.npz"
         path.write_bytes(data)
-        chart = PublicMap.of_arrays(load_map(path))
-        for _ in transform_batches(self.rows, self.schema, chart):
+        seen_by = PublicMap.of_arrays(load_arrays(path))
+        for _ in transform_batches(self.rows, self.schema, seen_by):
             pass
 
     def _csv(self, data: bytes) -> None:
@@ -209,8 +211,8 @@ class Targets:
             raise
         assert source.n_rows() == report.rows == sum(len(rows.X) for rows in whole)
         small = [encoder.encode(batch) for batch in source.batches(encoder.columns, rows=2)]
-        for part in range(2):
-            one, other = ([np.asarray(rows[part]) for rows in rows_of] for rows_of in (whole, small))
+        for part in ("cells", "codes"):
+            one, other = ([np.asarray(getattr(rows, part)) for rows in rows_of] for rows_of in (whole, small))
             if one:
                 assert np.array_equal(np.concatenate(one), np.concatenate(other)), "batches differ"
         for rows in whole:

@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 
 import gnomon as gn
 from gnomon.engine.local import map_batches
+from gnomon.privacy.noisy_rows import CHUNK
 from gnomon.release.folder import _writer
-from gnomon.release.spool import CHUNK
 from gnomon.table.encode import Encoder
 from gnomon.table.source import open_source
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import gnomon as gn
 from gnomon.evaluate import Limits
 from gnomon.evaluate.measure import Measure
-from gnomon.release import METHODS
+from gnomon.methods import METHODS
 
 BOUNDS = {
     "age": (16, 91),

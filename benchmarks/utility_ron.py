@@ -22,7 +22,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from utility_pca import BREAST_HIGH
 
 import gnomon as gn
 from gnomon.errors import GnomonWarning
@@ -42,6 +41,31 @@ class Table(NamedTuple):
     deltas: tuple[float, ...]
     dimensions: tuple[int, ...]
     epsilons: tuple[float, ...] = (0.5, 1.0, 4.0)
+
+
+BREAST_HIGH = [
+    40,
+    50,
+    250,
+    3000,
+    0.3,
+    0.5,
+    0.6,
+    0.3,
+    0.5,
+    0.15,
+    4,
+    6,
+    30,
+    700,
+    0.05,
+    0.2,
+    0.6,
+    0.1,
+    0.1,
+    0.05,
+]
+BREAST_HIGH += [50, 60, 350, 5000, 0.3, 1.5, 1.5, 0.4, 0.8, 0.3]
 
 
 def tables(data: Path | None) -> Iterator[Table]:

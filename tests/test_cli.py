@@ -18,9 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gnomon.cli import main
-from gnomon.privacy.ledger import Dataset, Ledger
+from gnomon.privacy.ledger import Ledger
 from gnomon.table.schema import Schema
-from gnomon.table.source import open_source
 
 SCHEMA = """\
 [table]
@@ -90,11 +89,7 @@ class Place:
     def charges(self) -> int:
         if not self.ledger.exists():
             return 0
-        return sum(balance.charges for balance in Ledger(self.ledger).datasets())
-
-    def dataset(self) -> Dataset:
-        source = open_source(self.data)
-        return Dataset(source.title, source.fingerprint())
+        return sum(balance.charges for balance in Ledger(self.ledger).accounts())
 
 
 @pytest.fixture
@@ -112,19 +107,23 @@ def test_a_release_from_init_to_transform(place: Place, capsys: pytest.CaptureFi
     assert main(["init", str(place.data), "--out", "draft.toml"]) == 0
     assert "5 columns" in capsys.readouterr().out
     assert main(["check", str(place.data), "--schema", "draft.toml"]) == 2
-    assert "'patient' has no values" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "'age' has no low and high" in said.err
+    assert "(the first of 3 problems, listed above)" in said.err
+    assert said.out.count("\n- The column") == 3
 
     assert main(["check", str(place.data), "--schema", "schema.toml"]) == 0
     assert "300 rows, 4 released columns" in capsys.readouterr().out
     assert main(["plan", "--schema", "schema.toml", "--rows", "300", "--epsilon", "1"]) == 0
     assert "ron-gauss" in capsys.readouterr().out
-    assert main(["budget", "cap", str(place.data), "--epsilon", "2"]) == 0
+    assert main(["budget", "cap", "ward", "--epsilon", "2"]) == 0
     assert place.release("--method", "ron-gauss", "--rows", "500") == 0
     said = capsys.readouterr().out
     assert "epsilon = 1" in said
     assert "73.2%" in said
     assert "epsilon 1 left" in said
-    names = {"data.parquet", "certificate.yaml", "map.npz", "schema.toml", "report.html"}
+    described = {"certificate.yaml", "croissant.json", "schema.toml", "report.html"}
+    names = {"data.parquet", "map.npz", "measurements.npz", *described}
     assert {path.name for path in place.out.iterdir()} == names
     released = pq.read_table(place.out / "data.parquet")
     assert released.num_rows == 500
@@ -134,9 +133,9 @@ def test_a_release_from_init_to_transform(place: Place, capsys: pytest.CaptureFi
     seen = pyarrow.csv.read_csv("seen.csv")
     assert seen.num_rows == 300
     assert seen.column_names == released.column_names
-    assert main(["budget", "history", str(place.data)]) == 0
+    assert main(["budget", "history", "ward"]) == 0
     said = capsys.readouterr().out
-    assert "ron-gauss out" in said
+    assert "ron-gauss out from ward" in said
     assert said.count("\n") >= 4
 
 
@@ -192,7 +191,7 @@ def test_the_seed_repeats_the_projection_but_never_the_noise(place: Place) -> No
     released = []
     for i in range(2):
         place.out = place.folder / f"out{i}"
-        assert place.release("--seed", "3", "--components", "2") == 0
+        assert place.release("--method", "ron-gauss", "--seed", "3", "--components", "2") == 0
         with np.load(place.out / "map.npz") as held:
             released.append((held["projection"], pq.read_table(place.out / "data.parquet")))
     assert np.array_equal(released[0][0], released[1][0])
@@ -279,6 +278,10 @@ def smoker_not_a_number(place: Place) -> list[str]:
     return []
 
 
+def strictly(spoil: Spoil) -> Spoil:
+    return lambda place: [*spoil(place), "--strict"]
+
+
 REFUSALS: dict[str, tuple[Spoil, str]] = {
     "missing file": (with_file(None), "does not exist"),
     "empty file": (with_file(b""), "empty"),
@@ -291,20 +294,6 @@ REFUSALS: dict[str, tuple[Spoil, str]] = {
     "low equals high": (schema_with("low = 60", "low = 220"), "'pressure' must be below"),
     "schema does not parse": (schema_with("[columns.age]", "[columns.age"), "does not parse"),
     "schema missing": (options("--schema", "none.toml"), "'none.toml' does not exist"),
-    "text in a number column": (column_of("age", lambda t: pa.array(["SECRET"] * 300)), "'age'"),
-    "text in a number column of a CSV": (smoker_not_a_number, "'age'"),
-    "NaN": (
-        column_of("pressure", lambda t: pa.array([math.nan, *t["pressure"].to_pylist()[1:]])),
-        "'pressure' has 1 missing",
-    ),
-    "null": (
-        column_of("pressure", lambda t: pa.array([None, *t["pressure"].to_pylist()[1:]])),
-        "'pressure' has 1 missing",
-    ),
-    "a class that the schema lacks": (
-        column_of("outcome", lambda t: pa.array(["SECRET", *t["outcome"].to_pylist()[1:]])),
-        "'outcome' has 1 cell",
-    ),
     "one class only in the schema": (schema_with('["home", "care"]', '["home"]'), "one class only"),
     "target not in the schema": (options("--target", "mood"), "no column 'mood'"),
     "target missing in the table": (schema_with("[columns.outcome]", "[columns.result]"), "'result'"),
@@ -348,6 +337,35 @@ REFUSALS: dict[str, tuple[Spoil, str]] = {
 }
 
 
+MISFITS: dict[str, tuple[Spoil, str]] = {
+    "text in a number column": (column_of("age", lambda t: pa.array(["SECRET"] * 300)), "'age'"),
+    "text in a number column of a CSV": (smoker_not_a_number, "'age'"),
+    "NaN": (
+        column_of("pressure", lambda t: pa.array([math.nan, *t["pressure"].to_pylist()[1:]])),
+        "'pressure' has missing cells",
+    ),
+    "null": (
+        column_of("pressure", lambda t: pa.array([None, *t["pressure"].to_pylist()[1:]])),
+        "'pressure' has missing cells",
+    ),
+    "a class that the schema lacks": (
+        column_of("outcome", lambda t: pa.array(["SECRET", *t["outcome"].to_pylist()[1:]])),
+        "'outcome' has cells with a class that the schema lacks",
+    ),
+}
+REFUSALS.update({f"strict: {case}": (strictly(spoil), clue) for case, (spoil, clue) in MISFITS.items()})
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_cells_that_do_not_fit_become_valid_ones(
+    case: str, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert place.release(*MISFITS[case][0](place)) == 0
+    out, err = capsys.readouterr()
+    assert "SECRET" not in out + err
+    assert place.charges() == 1
+
+
 @pytest.mark.parametrize("case", REFUSALS)
 def test_bad_input_is_one_sentence(case: str, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     spoil, clue = REFUSALS[case]
@@ -381,19 +399,22 @@ def test_an_out_folder_that_is_not_writable(
     assert place.charges() == 0
 
 
-def test_several_problems_are_counted_and_check_lists_them_all(
+def test_check_lists_all_problems_and_counts_them_for_the_custodian_alone(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = ward()
     table = table.set_column(1, "age", pa.array([None, *table["age"].to_pylist()[1:]]))
     table = table.set_column(4, "outcome", pa.array(["SECRET", *table["outcome"].to_pylist()[1:]]))
     place.write(table)
-    assert place.release() == 2
-    assert "1 more problem" in capsys.readouterr().err
     assert main(["check", str(place.data), "--schema", str(place.schema)]) == 2
     out, err = capsys.readouterr()
-    assert "'age' has 1 missing cell" in out
-    assert "'outcome' has 1 cell" in out
+    assert "For your eyes only" in out
+    lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line}
+    assert lines["age"] == ["1", "-", "-", "-"]
+    assert lines["outcome"] == ["-", "-", "1", "-"]
+    assert "'age' has missing cells" in out
+    assert "'outcome' has cells with a class that the schema lacks" in out
+    assert "with --strict it would refuse" in out
     assert err.count("\n") == 1
     assert "SECRET" not in out + err
 
@@ -440,7 +461,7 @@ def test_the_plan_names_the_tools_that_keep_more_of_a_narrow_table_of_categories
 def test_a_release_beyond_the_cap_is_refused_with_three(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["budget", "cap", str(place.data), "--epsilon", "1.5"]) == 0
+    assert main(["budget", "cap", "ward", "--epsilon", "1.5"]) == 0
     assert place.release() == 0
     place.out = place.folder / "second"
     before = place.files()
@@ -455,18 +476,51 @@ def test_a_release_beyond_the_cap_is_refused_with_three(
     assert place.release(epsilon="0.5") == 0
 
 
-def test_a_copy_under_another_name_has_the_same_budget(place: Place) -> None:
-    assert main(["budget", "cap", str(place.data), "--epsilon", "0.5"]) == 0
-    copy = place.folder / "copy.parquet"
-    copy.write_bytes(place.data.read_bytes())
-    place.data = copy
+def test_a_copy_in_another_order_and_format_has_the_same_budget(place: Place) -> None:
+    assert main(["budget", "cap", "ward", "--epsilon", "0.5"]) == 0
+    place.data = place.folder / "copy.csv"
+    pyarrow.csv.write_csv(ward().take(list(range(299, -1, -1))), place.data)
     assert place.release() == 3
+
+
+def test_an_account_is_named_by_the_option_the_schema_or_the_table(place: Place) -> None:
+    def spent() -> dict[str, float]:
+        return {balance.account: balance.epsilon_spent for balance in Ledger(place.ledger).accounts()}
+
+    assert place.release() == 0
+    place.schema.write_text(SCHEMA.replace('name = "ward"', 'name = "ward"\naccount = "ward-2026"'))
+    place.out = place.folder / "second"
+    assert place.release() == 0
+    place.out = place.folder / "third"
+    assert place.release("--account", "study 7") == 0
+    assert spent() == {"ward": 1.0, "ward-2026": 1.0, "study 7": 1.0}
+    assert place.release("--account", " ") == 2
+
+
+def test_one_table_on_two_accounts_and_two_tables_on_one_are_pointed_out_on_the_console_only(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert place.release() == 0
+    assert "gnomon: note: This table" not in capsys.readouterr().err
+    place.out = place.folder / "second"
+    assert place.release("--account", "other") == 0
+    assert "released from the account 'ward' before, and now from 'other'" in capsys.readouterr().err
+    place.write(ward(200))
+    place.out = place.folder / "third"
+    assert place.release() == 0
+    assert "'ward' was charged for other rows before" in capsys.readouterr().err
+    prints = [entry.content for name in ("ward", "other") for entry in Ledger(place.ledger).history(name)]
+    assert len(set(prints)) == 2
+    for path in place.folder.rglob("*"):
+        if path.is_file() and path != place.ledger:
+            content = path.read_bytes()
+            assert not any(part.encode() in content for one in prints for part in one.split(":"))
 
 
 def test_a_ledger_locked_by_another_process(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["budget", "cap", str(place.data), "--epsilon", "5"]) == 0
+    assert main(["budget", "cap", "ward", "--epsilon", "5"]) == 0
     monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "wait", 0.05)  # type: ignore[arg-type]
     other = sqlite3.connect(place.ledger, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -484,18 +538,87 @@ def test_a_ledger_locked_by_another_process(
 
 def test_budget_show_cap_history(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     elsewhere = str(place.folder / "other.sqlite")
-    assert main(["budget", "show", str(place.data), "--ledger", elsewhere]) == 0
+    assert main(["budget", "show", "ward", "--ledger", elsewhere]) == 0
     assert "no cap is set" in capsys.readouterr().out
-    assert main(["budget", "history", str(place.data), "--ledger", elsewhere]) == 0
+    assert main(["budget", "history", "ward", "--ledger", elsewhere]) == 0
     assert "Nothing was spent" in capsys.readouterr().out
-    assert (
-        main(["budget", "cap", str(place.data), "--epsilon", "2", "--delta", "1e-5", "--ledger", elsewhere])
-        == 0
-    )
+    assert main(["budget", "cap", "ward", "--epsilon", "2", "--delta", "1e-5", "--ledger", elsewhere]) == 0
     assert "epsilon 2 and delta 1e-05 left" in capsys.readouterr().out
     assert not place.ledger.exists()
-    assert main(["budget", "cap", str(place.data), "--epsilon=-2"]) == 2
+    assert main(["budget", "cap", "ward", "--epsilon=-2"]) == 2
     assert "'epsilon'" in capsys.readouterr().err
+
+
+def test_budget_export_and_import(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    there = ["--ledger", str(place.folder / "there.sqlite")]
+    assert main(["budget", "export", "ward", "--out", "ward.json"]) == 2
+    assert "no account 'ward'" in capsys.readouterr().err
+    assert main(["budget", "cap", "ward", "--epsilon", "2"]) == 0
+    assert place.release() == 0
+    assert main(["budget", "export", "ward", "--out", "ward.json"]) == 0
+    assert "2 entries of ward" in capsys.readouterr().out
+    assert (place.folder / "ward.json").stat().st_mode & 0o077 == 0
+    assert main(["budget", "import", "ward", "--from", "ward.json", *there]) == 0
+    assert "Added 2 entries. Budget of ward: epsilon 1 spent" in capsys.readouterr().out
+    place.out = place.folder / "second"
+    assert place.release(*there) == 0
+    place.out = place.folder / "third"
+    assert place.release(*there) == 3
+    assert main(["budget", "export", "ward", "--out", "back.json", *there]) == 0
+    assert main(["budget", "import", "ward", "--from", "back.json"]) == 0
+    assert main(["budget", "show"]) == 0
+    assert "epsilon 2 spent in 2 releases" in capsys.readouterr().out
+    for words, clue in (
+        (["import", "other", "--from", "back.json"], "holds the account 'ward'"),
+        (["import", "ward", "--from", "none.json"], "cannot be read"),
+        (["import", "ward", "--from", "schema.toml"], "not an exported account"),
+        (["export", "ward", "--out", "back.json"], "exists"),
+    ):
+        assert main(["budget", *words]) == 2
+        err = capsys.readouterr().err
+        assert clue in err
+        assert err.count("\n") == 1
+
+
+def test_an_account_is_no_file(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cap on the name of a file would bind nothing."""
+    assert main(["budget", "cap", "ward.parquet", "--epsilon", "2"]) == 2
+    assert "is a file, and an account is a name" in capsys.readouterr().err
+    assert not place.ledger.exists()
+
+
+def test_a_cap_in_another_unit(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["budget", "show"]) == 0
+    assert "no account" in capsys.readouterr().out
+    person = ["--unit", "person", "--rows-per-person", "3"]
+    assert main(["budget", "cap", "clinic", "--epsilon", "2", *person]) == 0
+    assert "persons with at most 3 rows, added or removed" in capsys.readouterr().out
+    assert main(["budget", "cap", "ward", "--epsilon", "2", "--adjacency", "add-remove"]) == 0
+    capsys.readouterr()
+    assert place.release() == 3
+    err = capsys.readouterr().err
+    assert "it makes the number of rows public" in err
+    assert err.count("\n") == 1
+    assert main(["budget", "cap", "ward", "--epsilon", "2"]) == 2
+    assert main(["budget", "cap", "ward", "--epsilon", "2", "--unit", "ward"]) == 2
+
+
+def test_an_edited_ledger_is_a_sentence(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.release() == 0
+    assert main(["budget", "history", "ward"]) == 0
+    assert Ledger(place.ledger).history("ward")[-1].hash in capsys.readouterr().out
+    connection = sqlite3.connect(place.ledger)
+    connection.execute("DROP TRIGGER no_update_of_entries")
+    connection.execute("UPDATE entries SET epsilon = 0.01")
+    connection.commit()
+    connection.close()
+    place.out = place.folder / "second"
+    for command in (place.release, lambda: main(["budget", "show", "ward"])):
+        assert command() == 2
+        err = capsys.readouterr().err
+        assert "entry 1 of the account 'ward' is not what was written" in err
+        assert err.count("\n") == 1
+    assert not place.out.exists()
 
 
 # --- When things go wrong halfway ---
@@ -520,10 +643,13 @@ def test_a_full_disk_leaves_no_folder_and_says_that_the_budget_is_spent(place: P
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "could not be written" in done.stderr
-    assert "stays spent" in done.stderr
+    assert "without another charge" in done.stderr
     left = {path.name for path in place.folder.iterdir()}
-    assert left == {"ward.parquet", "schema.toml", "books"}
+    assert left == {"ward.parquet", "schema.toml", "books", ".out.resume"}
     assert place.charges() == 1
+    assert main(["release", str(place.data), *place_of]) == 0
+    assert place.charges() == 1
+    assert not (place.folder / ".out.resume").exists()
 
 
 def test_not_private_is_shouted(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -537,7 +663,7 @@ def test_not_private_is_shouted(place: Place, capsys: pytest.CaptureFixture[str]
 def test_printed_noise_is_not_called_private_and_no_cap_covers_it(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["budget", "cap", str(place.data), "--epsilon", "10"]) == 0
+    assert main(["budget", "cap", "ward", "--epsilon", "10"]) == 0
     assert place.release("--method", "ron-gauss", "--calibration", "paper") == 3
     assert "requested epsilon inf" in capsys.readouterr().err
     place.ledger.unlink()
@@ -617,7 +743,9 @@ def test_transform_refuses(
 
 def test_every_command_teaches_by_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     commands = ["init", "check", "plan", "release", "transform"]
-    for command in [[name] for name in commands] + [["budget", name] for name in ("show", "cap", "history")]:
+    for command in [[name] for name in commands] + [
+        ["budget", name] for name in ("show", "cap", "history", "export", "import")
+    ]:
         assert main([*command, "--help"]) == 0
         said = " ".join(capsys.readouterr().out.split())
         assert f"Example: gnomon {' '.join(command)}" in said

@@ -15,8 +15,8 @@ import pytest
 from sklearn.datasets import load_wine
 
 from gnomon.cli import main
-from gnomon.release import METHODS
-from gnomon.report.words import best_guess, percent_up
+from gnomon.methods import METHODS
+from gnomon.privacy.meaning import percent_up, reach_by_epsilon
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -104,7 +104,7 @@ def test_the_readme_names_every_method_and_its_examples_are_ten_lines() -> None:
 def test_the_guide_quotes_the_right_chances() -> None:
     text = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
     for epsilon in (1.0, 0.1, 5.0):
-        assert percent_up(best_guess(epsilon, 0.0)).rstrip("%") in text
+        assert percent_up(reach_by_epsilon(epsilon, 0.0).right).rstrip("%") in text
 
 
 def test_the_reference_documents_every_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,6 +120,8 @@ def test_the_reference_documents_every_option(capsys: pytest.CaptureFixture[str]
         "budget show",
         "budget cap",
         "budget history",
+        "budget export",
+        "budget import",
     ]:
         assert f"## gnomon {command}" in reference
         main([*command.split(), "--help"])
@@ -136,3 +138,13 @@ def test_links_and_paths_in_the_documents_exist(document: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         if not target.startswith("http"):
             assert ((ROOT / document).parent / target).exists(), target
+
+
+def test_every_line_of_the_threat_model_names_a_test_that_exists() -> None:
+    text = (ROOT / "docs" / "threat-model.md").read_text()
+    promises = [line for line in text.splitlines() if line.startswith("|") and line[2:4] not in ("pr", "--")]
+    assert len(promises) > 10
+    for line in promises:
+        named = re.findall(r"`(tests/[^`]+)`", line)
+        assert named, line
+        assert all((ROOT / name).exists() for name in named), line

@@ -8,23 +8,12 @@ import numpy as np
 import pytest
 
 from gnomon.errors import ParameterError, SchemaError
-from gnomon.plan import (
-    FEW_COLUMNS,
-    FEW_VALUES,
-    LARGE,
-    SMALL,
-    WORST_CASE,
-    MethodPlan,
-    PlannedNoise,
-    advise,
-    choose,
-    distortion,
-    elsewhere,
-    plan,
-)
-from gnomon.privacy.guarantee import ApproxDP, PureDP
+from gnomon.methods import DEFAULT, METHODS
+from gnomon.methods.gaussian_model import CONSTANT
+from gnomon.methods.planning import LARGE, SMALL, MethodPlan, PlannedNoise, advise, distortion
+from gnomon.plan import FEW_COLUMNS, FEW_VALUES, choose, elsewhere, plan
+from gnomon.privacy.guarantee import Adjacency, ApproxDP, PureDP, Unit
 from gnomon.projection.orthonormal import haar
-from gnomon.release import METHODS
 from gnomon.table.schema import Column, Schema
 
 
@@ -56,21 +45,18 @@ def test_every_method_is_planned() -> None:
         assert all(isinstance(line, PlannedNoise) and line.std >= 0 for line in planned.noise)
 
 
-def test_model_releases_come_first_and_auto_takes_the_first() -> None:
+def test_model_releases_come_first_and_auto_is_the_default_method() -> None:
     plans = plan(schema(), 5000, PureDP(1.0))
-    roads = [planned.road for planned in plans]
-    assert roads == sorted(roads, key=lambda road: road != "model")
-    assert choose(schema(), 5000, PureDP(1.0)) == plans[0].method
+    kinds = [planned.road for planned in plans]
+    assert kinds == sorted(kinds, key=lambda kind: kind != "model")
+    assert choose(schema(), 5000, PureDP(1.0)) == DEFAULT
+    attribute = PureDP(1.0, Unit.ATTRIBUTE)
+    assert choose(schema(), 5000, attribute) == plan(schema(), 5000, attribute)[0].method != DEFAULT
 
 
-def test_a_worst_case_counts_for_less_and_says_so() -> None:
-    """A wide table: PCA-Gauss has the larger error on paper, in the worst case, and is taken all the same."""
-    plans = plan(schema(columns=200), 20_000, ApproxDP(1.0, 1e-6))
-    by = {planned.method: planned for planned in plans}
-    assert by["pca-gauss"].worst_case
-    assert not by["ron-gauss"].worst_case
-    assert by["ron-gauss"].error < by["pca-gauss"].error < WORST_CASE * by["ron-gauss"].error
-    assert plans[0].method == "pca-gauss"
+def test_a_private_number_of_rows_leaves_the_model_releases() -> None:
+    plans = plan(schema(), 5000, PureDP(1.0, Unit.ROW, Adjacency.ADD_REMOVE))
+    assert {planned.road for planned in plans} == {"model"}
 
 
 @pytest.mark.parametrize("better", [{"rows": 50_000}, {"epsilon": 10.0}])
@@ -90,26 +76,11 @@ def test_the_planned_noise_is_the_noise_of_the_release() -> None:
     method = METHODS["ron-gauss"](epsilon=1.0, bounds=(0, 1), classes=[0, 1], random_state=0).fit(X, y)
     assert method.n_components_ == planned.n_components
     from gnomon.privacy.mechanism import moment_noise
-    from gnomon.release.ron_gauss import LAMBDA
 
     event = method.events_[-1]
     q = planned.n_components + 1
     law = moment_noise(q, event.loss, ball=event.sensitivity.value / 2, blocks=2).law
-    assert noise(planned, "size of a class") == pytest.approx(law.diagonal / LAMBDA**2, rel=1e-6)
-
-
-def test_pca_gauss_is_planned_with_the_noise_of_its_first_stage() -> None:
-    n = 4000
-    planned = next(p for p in plan(schema(4), n, PureDP(1.0)) if p.method == "pca-gauss")
-    rng = np.random.default_rng(0)
-    X, y = rng.random((n, 4)), rng.integers(0, 2, n)
-    method = METHODS["pca-gauss"](epsilon=1.0, bounds=(0, 1), classes=[0, 1], random_state=0).fit(X, y)
-    event = next(event for event in method.events_ if "moment matrix" in event.statistic)
-    from gnomon.privacy.mechanism import moment_noise
-    from gnomon.release.pca_stages import LABEL
-
-    law = moment_noise(6, event.loss, ball=event.sensitivity.value / 2).law
-    assert noise(planned, "size of a class") == pytest.approx(law.diagonal / LABEL**2, rel=1e-6)
+    assert noise(planned, "size of a class") == pytest.approx(law.diagonal / CONSTANT**2, rel=1e-6)
 
 
 def test_no_noise_without_privacy() -> None:

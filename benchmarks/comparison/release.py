@@ -21,7 +21,7 @@ from score import LIMITS, likeness, utility
 import gnomon as gn
 from gnomon.errors import GnomonError
 from gnomon.evaluate.sides import load
-from gnomon.release import METHODS
+from gnomon.methods import METHODS
 
 
 def peak_megabytes() -> float:

@@ -20,29 +20,37 @@ _HOMES = {
     "GaussianDP": "gnomon.privacy.guarantee",
     "Adjacency": "gnomon.privacy.guarantee",
     "Unit": "gnomon.privacy.guarantee",
-    "RonGauss": "gnomon.release.ron_gauss",
-    "PcaGauss": "gnomon.release.pca_gauss",
-    "JlLaplace": "gnomon.release.jl_laplace",
-    "DpPro": "gnomon.release.dppro",
-    "Dprp": "gnomon.release.dprp",
+    "Ledger": "gnomon.privacy.ledger",
+    "Synthesizer": "gnomon.methods.synthesizer",
+    "open_database": "gnomon.table.database",
+    "RonGauss": "gnomon.methods.ron_gauss",
+    "PcaGauss": "gnomon.methods.pca_gauss",
+    "JlLaplace": "gnomon.methods.jl_laplace",
+    "DpPro": "gnomon.methods.dppro",
+    "Dprp": "gnomon.methods.dprp",
+    "open_release": "gnomon.release.verify",
 }
 
-_PACKAGES = ("baseline", "evaluate")  # gnomon.evaluate is a package that can be called
+_MODULES = ("baseline", "evaluate", "publish")  # gnomon.evaluate and gnomon.publish can be called
 
-__all__ = [*_HOMES, *_PACKAGES, "__version__"]
+__all__ = [*_HOMES, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
+    from gnomon.methods.dppro import DpPro
+    from gnomon.methods.dprp import Dprp
+    from gnomon.methods.jl_laplace import JlLaplace
+    from gnomon.methods.pca_gauss import PcaGauss
+    from gnomon.methods.ron_gauss import RonGauss
+    from gnomon.methods.synthesizer import Synthesizer
     from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, PureDP, Unit
-    from gnomon.release.dppro import DpPro
-    from gnomon.release.dprp import Dprp
-    from gnomon.release.jl_laplace import JlLaplace
-    from gnomon.release.pca_gauss import PcaGauss
-    from gnomon.release.ron_gauss import RonGauss
+    from gnomon.privacy.ledger import Ledger
+    from gnomon.release.verify import open_release
+    from gnomon.table.database import open_database
     from gnomon.table.schema import Column, Schema
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
+    if name in _MODULES:
         return import_module(f"gnomon.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)

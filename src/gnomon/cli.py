@@ -14,7 +14,19 @@ from typing import Any
 
 import typer
 
-from gnomon.commands import audit, budget, check, evaluate, init, plan, release, reproduce, transform
+from gnomon.commands import (
+    audit,
+    budget,
+    check,
+    evaluate,
+    export,
+    init,
+    plan,
+    release,
+    reproduce,
+    transform,
+    verify,
+)
 from gnomon.commands.options import prose
 from gnomon.commands.terminal import complain
 from gnomon.errors import GnomonError, GnomonWarning
@@ -38,7 +50,7 @@ app = typer.Typer(
         "[bold]gnomon release[/] spends it."
     ),
 )
-for module in (init, check, plan, release, transform, evaluate, audit, reproduce):
+for module in (init, check, plan, release, verify, export, transform, evaluate, audit, reproduce):
     app.command(module.NAME, help=prose(module.run.__doc__))(module.run)
 app.add_typer(budget.app, name="budget")
 
@@ -115,3 +127,7 @@ def _warnings_as_lines() -> Iterator[None]:
 def entry() -> None:
     """The `gnomon` program."""
     sys.exit(main())
+
+
+if __name__ == "__main__":
+    entry()

@@ -25,6 +25,16 @@ class OutputError(GnomonError):
     """A place that a release cannot be written to."""
 
 
+class VerificationError(GnomonError):
+    """A release folder that is not what its certificate says."""
+
+    exit_code = 1
+
+
+class EngineError(GnomonError):
+    """A cluster that cannot be reached, or that could not do its work."""
+
+
 class BudgetError(GnomonError):
     """A charge that the ledger refuses."""
 
@@ -35,6 +45,16 @@ class BudgetError(GnomonError):
         self.requested = requested
         self.remaining = remaining
         self.difference = requested - remaining
+
+
+class ConversionError(GnomonError):
+    """A guarantee that promises nothing for the unit or adjacency that is asked about."""
+
+    exit_code = 3
+
+
+class LedgerError(GnomonError):
+    """A ledger, or an exported account, that is not what was written."""
 
 
 class GnomonWarning(UserWarning):

@@ -1,29 +1,124 @@
 """From a table to a release folder, in the only safe order: check, charge, fit, write.
 
-Every cell is compared with the schema before anything is charged; the charge is durable before any row is
-read for the release; the folder appears whole or not at all. A failure after the charge wastes budget,
-never privacy.
+Everything public is checked before anything is charged, and with `strict` every cell too; the charge is durable before
+anything is measured; the folder appears whole or not at all. Noisy answers are kept beside it until it does, so that a
+release that was killed goes on where it was, without a second charge.
+
+`gnomon.publish(...)` is the short way, by the name of a method; `publish` in this module takes a method that is set up.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+import hashlib
+import sys
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from gnomon.engine.local import Progress, quiet
-from gnomon.errors import DataError, GnomonError, ParameterError
-from gnomon.privacy.guarantee import Guarantee
-from gnomon.privacy.ledger import Balance, Dataset, Ledger
-from gnomon.release.base import ModelRelease, Release
+from gnomon.engine.base import Engine, Progress, quiet
+from gnomon.errors import GnomonError, ParameterError
+from gnomon.methods import METHODS
+from gnomon.methods.base import Release
+from gnomon.methods.charging import Account
+from gnomon.methods.opening import declared_schema
+from gnomon.plan import choose
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, declared
+from gnomon.privacy.ledger import Balance, Ledger
+from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
-from gnomon.table.check import check
+from gnomon.release.formats import FORMATS
+from gnomon.release.journal import Journal
+from gnomon.release.measurements import parameters_of
+from gnomon.release.sign import private_key
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
-from gnomon.table.spreadsheet import refuse_in_csv
 
 MOST_ROWS = 10**12  # more would fill any disk
+PRIVATE_ROWS = 1000  # by which auto chooses where the number of rows is private
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release that was made: where it lies, the fitted method, and what is left on the account."""
+
+    folder: Path
+    method: Release
+    balance: Balance
+
+
+def publish_by_name(
+    data: Any,
+    out: str | PathLike[str],
+    *,
+    schema: Schema | str | PathLike[str],
+    epsilon: float,
+    delta: float = 0.0,
+    method: str = "auto",
+    account: str | None = None,
+    ledger: Ledger | None = None,
+    rows: int | None = None,
+    format: str = "parquet",
+    progress: Progress = quiet,
+    engine: Engine | None = None,
+    **parameters: Any,
+) -> Published:
+    """Check, charge, fit, write: the short way from a table to a folder that may be published.
+
+    `method` is a name that `gnomon plan` lists, or auto; `parameters` are those of the method. The budget is charged to
+    `account` (by default the one that the schema names) of `ledger` (by default the usual one).
+    """
+    public = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
+    source = open_source(data, schema=public)
+    if method == "auto":
+        method = _choose(public, source, epsilon, delta, parameters)
+    made = _made(method, {"epsilon": epsilon, "delta": delta, "schema": public, **parameters})
+    out = Path(out)
+    balance = publish(
+        source,
+        made,
+        out,
+        ledger=ledger,
+        account=account,
+        rows=rows,
+        format=format,
+        progress=progress,
+        engine=engine,
+    )
+    return Published(out, made, balance)
+
+
+def _choose(schema: Schema, source: Source, epsilon: float, delta: float, parameters: dict[str, Any]) -> str:
+    """What auto stands for, by public numbers."""
+    try:
+        unit, adjacency = (
+            Unit(parameters.get("unit", "row")),
+            Adjacency(parameters.get("adjacency", "replace-one")),
+        )
+    except ValueError:
+        raise ParameterError(
+            "The 'unit' must be 'row' or 'attribute', and the 'adjacency' 'replace-one' or 'add-remove'."
+        ) from None
+    n = source.n_rows() if adjacency is Adjacency.REPLACE_ONE else PRIVATE_ROWS
+    if parameters.get("target") is not None or parameters.get("task") == "clustering":
+        schema = schema.with_target(parameters.get("target"))
+    return choose(schema, max(2, n), declared(epsilon, delta, unit=unit, adjacency=adjacency))
+
+
+def _made(name: str, parameters: dict[str, Any]) -> Release:
+    if name not in METHODS:
+        raise ParameterError(
+            f"The 'method' must be auto or one of {', '.join(METHODS)}. Got {name!r} instead."
+        )
+    known = METHODS[name]._get_param_names()
+    for given in parameters:
+        if given not in known:
+            raise ParameterError(
+                f"The method {name} has no parameter {given!r}; it has {', '.join(sorted(known))}."
+            )
+    return METHODS[name](**parameters)
 
 
 def publish(
@@ -31,79 +126,121 @@ def publish(
     method: Release,
     out: Path,
     *,
-    ledger: Ledger,
+    ledger: Ledger | None = None,
+    account: str | None = None,
     rows: int | None = None,
     format: str = "parquet",
+    strict: bool = False,
     progress: Progress = quiet,
+    engine: Engine | None = None,
+    sign: Path | None = None,
 ) -> Balance:
-    """Release `data` by `method` into the new folder `out`; returns the table's balance after the charge."""
+    """Release `data` by `method` into the new folder `out`; returns the account's balance after the charge.
+
+    Any cell becomes a valid one by the declared policy. `strict` refuses a table that does not fit instead, before the
+    charge; its certificate says that the promise then covers only tables that pass. A release of the same table with the
+    same parameters into the same place that was cut short is resumed. `sign` is a private key (PEM, Ed25519) by which the
+    certificate is signed.
+    """
     out = Path(out)
     check_place(out)
-    schema = declared_schema(method)
-    if format == "csv":
-        refuse_in_csv(schema)
+    if strict:
+        method.set_params(strict=True)
+    key = None if sign is None else private_key(Path(sign))
+    schema = declared_schema(method, data)
+    payer = Account.of(schema, ledger, account)
+    FORMATS[format].check(schema)
     source = open_source(data, schema=schema)
+    engine = source.engine(engine)
     if rows is not None:
-        _check_rows(method, rows, source.n_rows())
-    charge = _Charge(source, method, schema, ledger, out.name, progress)
-    try:
-        method.fit(source, progress=progress, charge=charge)
-        write_release(method, out, rows, format, progress)
-    except GnomonError as problem:
-        if charge.balance is not None:
-            problem.args = (f"{problem} The budget of this release was already charged and stays spent.",)
-        raise
+        _check_rows(method, rows, source)
+    with Journal(out) as journal:
+        seed = method._seed() if journal.seed is None else journal.seed
+        charge = _Charge(source, method, schema, payer, out, journal, seed)
+        try:
+            method.fit(
+                source,
+                progress=progress,
+                charge=charge,
+                engine=engine,
+                recorded=charge.recorded,
+                record=journal.record,
+                seed=seed,
+            )
+            write_release(method, out, rows, format, progress, key)
+        except GnomonError as problem:
+            if charge.balance is not None:
+                again = (
+                    " run it again to go on without another charge."
+                    if journal.resumes
+                    else " another run pays again."
+                )
+                problem.args = (f"{problem} The budget of this release is charged;{again}",)
+            raise
+        journal.discard()
     assert charge.balance is not None
     return charge.balance
 
 
-def _check_rows(method: Release, rows: int, n: int) -> None:
+def _check_rows(method: Release, rows: int, source: Source) -> None:
     """Refuse, before anything is charged, a number of rows that the method cannot publish."""
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         raise ParameterError(
             f"The number of rows to publish must be an integer from 1 to {MOST_ROWS:,}. Got {rows!r} instead."
         )
-    if not isinstance(method, ModelRelease) and rows != n:
+    if method.publishes == "rows" and rows != source.n_rows():
         raise ParameterError(
             f"The method {method.name} publishes one row for each row of the table and no other number of rows; "
             "leave the number out, or use a method that fits a model."
         )
 
 
-def declared_schema(method: Release) -> Schema:
-    """The schema that a method will use: its target and task applied."""
-    if method.schema is None:
-        raise ParameterError(f"{type(method).__name__} needs a schema; draft one with 'gnomon init'.")
-    schema = method.schema if isinstance(method.schema, Schema) else Schema.load(method.schema)
-    if method.target is not None:
-        return schema.with_target(method.target)
-    return schema.with_target(None) if method.task == "clustering" else schema
-
-
 @dataclass
 class _Charge:
-    """Called when everything public is in order: the check of every cell, then the durable charge."""
+    """Called when everything public is in order: the durable charge, once a release."""
 
     source: Source
     method: Release
     schema: Schema
-    ledger: Ledger
-    note: str
-    progress: Progress
+    account: Account
+    out: Path
+    journal: Journal
+    seed: int
     balance: Balance | None = None
+    recorded: list[Answer] = field(default_factory=list)
 
     def __call__(self, guarantee: Guarantee) -> None:
-        report = check(self.source, self.schema, self.progress)
-        if not report.ok:
-            more = len(report.problems) - 1
-            rest = f" (There are {more} more problems; 'gnomon check' lists them.)" if more else ""
-            raise DataError(report.problems[0] + rest)
-        dataset = Dataset(self.source.title, self.source.fingerprint())
-        note = self.note
-        if self.method.calibration == "paper":
-            # printed noise may keep no epsilon at all, so no cap can cover it
-            guarantee, note = (
-                replace(guarantee, epsilon=math.inf),
-                f"{note} (as printed, charged as infinite)",
+        content = self.account.content(self.source, self.schema)
+        header = self._header(content, guarantee)
+        earlier = self.journal.recorded(header)
+        if earlier is None:
+            self.balance = self.account.charge(
+                self.method, guarantee, self.schema, self.source.title, content, self.out.name
             )
-        self.balance = self.ledger.charge(dataset, guarantee, method=self.method.name, note=note)
+        else:
+            self.recorded += earlier
+            self.balance = self.account.ledger.show(self.account.name)
+        self.journal.start(header, self.seed, self.recorded)
+
+    def _header(self, content: str, guarantee: Guarantee) -> dict[str, Any]:
+        """What must be equal for a release to be the same one; the seed may differ, which is post-processing."""
+        return {
+            "gnomon": version("gnomon"),
+            "account": self.account.name,
+            "content": content,
+            "method": self.method.name,
+            "parameters": parameters_of(self.method),
+            "schema": hashlib.sha256(self.schema.dumps().encode()).hexdigest(),
+            "guarantee": repr(guarantee),
+            "ledger": str(self.account.ledger.path.absolute()),
+        }
+
+
+class _CallableModule(ModuleType):
+    """`gn.publish("ward.parquet", "out", schema=schema, epsilon=1)` reads well, and this module has that name."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Published:
+        return publish_by_name(*arguments, **named)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -20,17 +20,17 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import gnomon.cli
 import gnomon.publish
 from gnomon.errors import BudgetError
+from gnomon.methods.ron_gauss import RonGauss
 from gnomon.privacy.guarantee import PureDP
-from gnomon.privacy.ledger import Dataset, Ledger
-from gnomon.release.base import ModelRelease
+from gnomon.privacy.ledger import Ledger
 from gnomon.release.folder import open_release
-from gnomon.release.ron_gauss import RonGauss
 
 SCHEMA = '[table]\nname = "t"\n' + "".join(
     f'[columns.c{j}]\nkind = "number"\nlow = 0\nhigh = 1\n' for j in range(6)
@@ -44,6 +44,7 @@ class Place:
         self.folder = folder
         self.data, self.schema = folder / "table.csv", folder / "schema.toml"
         self.ledger, self.mark, self.out = folder / "ledger.sqlite", folder / "reading", folder / "out"
+        self.journal = folder / ".out.resume"
         cells = np.random.default_rng(0).random((rows, 6))
         lines = [",".join(f"c{j}" for j in range(6)), *(",".join(f"{v:.6f}" for v in row) for row in cells)]
         self.data.write_text("\n".join(lines) + "\n")
@@ -56,7 +57,7 @@ class Place:
         )
 
     def charges(self) -> int:
-        return sum(balance.charges for balance in Ledger(self.ledger).datasets())
+        return sum(balance.charges for balance in Ledger(self.ledger).accounts())
 
     def check(self, charged_before: int) -> str:
         """What is left after a fault; asserts every promise."""
@@ -70,6 +71,8 @@ class Place:
                 "data.parquet",
                 "certificate.yaml",
                 "map.npz",
+                "measurements.npz",
+                "croissant.json",
                 "schema.toml",
                 "report.html",
             }
@@ -79,6 +82,7 @@ class Place:
 
     def clear(self) -> None:
         self.mark.unlink(missing_ok=True)
+        self.journal.unlink(missing_ok=True)
         for path in [self.out, *self.folder.glob(".out-*")]:
             if path.exists():
                 for file in path.iterdir():
@@ -96,11 +100,11 @@ def child(place: Place, limit: int | None = None) -> int:
     os.dup2(quiet, 2)
     right = RonGauss._release
 
-    def marked(self: ModelRelease, table: object, account: object) -> None:
+    def marked(self: RonGauss, *arguments: Any) -> None:
         place.mark.touch()
-        right(self, table, account)  # type: ignore[arg-type]
+        right(self, *arguments)
 
-    RonGauss._release = marked  # type: ignore[method-assign,assignment]
+    RonGauss._release = marked  # type: ignore[method-assign]
     if limit is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -112,7 +116,11 @@ def finished(pid: int) -> int:
 
 
 def kills(rounds: int, folder: Path) -> Counter[str]:
-    """Kill a release at random instants between its start and a little after its usual end."""
+    """Kill a release at random instants between its start and a little after its usual end, and resume it.
+
+    What was charged is not charged again, but for a release that died between the charge and its journal: that one had
+    read nothing yet.
+    """
     place, found = Place(folder), Counter[str]()
     began = time.monotonic()
     assert finished(child(place)) == 0
@@ -125,11 +133,14 @@ def kills(rounds: int, folder: Path) -> Counter[str]:
         time.sleep(random.uniform(0, 1.1 * usual))
         os.kill(pid, signal.SIGKILL)
         finished(pid)
-        found[place.check(before)] += 1
+        left, read = place.check(before), place.mark.exists()
+        if left != "whole":
+            assert finished(child(place)) == 0, "a release that was resumed"
+            charges = place.charges() - before
+            assert charges == 1 or (charges == 2 and left == "charged, absent" and not read)
+            assert not place.journal.exists(), "a journal was left behind"
+        found[left] += 1
         place.clear()
-    before = place.charges()
-    assert finished(child(place)) == 0, "a release after the kills"
-    assert place.check(before) == "whole"
     return found
 
 
@@ -154,8 +165,8 @@ def race(rounds: int, folder: Path, processes: int = 16) -> Counter[str]:
     """All processes ask for a tenth of a budget at once, twice each: ten charges and not one more."""
     found = Counter[str]()
     for turn in range(rounds):
-        book, dataset = Ledger(folder / f"race{turn}.sqlite", wait=60), Dataset("t", f"print{turn}")
-        book.cap(dataset, 1.0)
+        book, account = Ledger(folder / f"race{turn}.sqlite", wait=60), f"race {turn}"
+        book.cap(account, 1.0)
         go = time.monotonic() + 0.05
         pids = []
         for _ in range(processes):
@@ -165,14 +176,14 @@ def race(rounds: int, folder: Path, processes: int = 16) -> Counter[str]:
                 time.sleep(max(0.0, go - time.monotonic()))
                 for _ in range(2):
                     try:
-                        book.charge(dataset, PureDP(0.1), method="race")
+                        book.charge(account, PureDP(0.1), method="race")
                         got += 1
                     except BudgetError:
                         pass
                 os._exit(got)
             pids.append(pid)
         granted = sum(finished(pid) for pid in pids)
-        balance = book.show(dataset)
+        balance = book.show(account)
         assert granted == balance.charges == 10, f"{granted} granted, {balance.charges} on record"
         assert balance.epsilon_spent == 1.0
         found["never overspent"] += 1

@@ -19,15 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import gnomon as gn
-from gnomon.engine import local
+from gnomon.methods import METHODS
 from gnomon.privacy.noise.stream import fixed_noise
-from gnomon.release import METHODS
+from gnomon.privacy.noisy_rows import NoisyRows
 from gnomon.release.folder import write_release
-from gnomon.release.spool import Spool
-from gnomon.table import base, files
+from gnomon.table import base, encode, files
 
 N, BATCH, CHUNK = 4_700, 1_000, 2_500
-GROUPS = [2_000, 2_000, 700]  # rows of whole batches that fit into a chunk
+GROUPS = [2_500, 2_200]  # rows of the chunks, which have nothing to do with batches
 SCHEMA = """\
 [table]
 name = "t"
@@ -45,9 +44,9 @@ role = "target"
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks and batches as small beside these tables as the real ones are beside large tables."""
-    monkeypatch.setattr(local, "BATCH", BATCH)
+    monkeypatch.setattr(encode, "BATCH", BATCH)
     monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 13)
-    monkeypatch.setattr(Spool.chunks, "__defaults__", (CHUNK,))
+    monkeypatch.setattr(NoisyRows.chunks, "__defaults__", (CHUNK,))
 
 
 def rows(long_first: bool = True) -> pa.Table:
@@ -172,6 +171,14 @@ def test_a_row_release_has_the_layout_of_its_number_of_rows(method, tmp_path) ->
 
 def test_batches_that_end_where_the_source_ends_them_would_be_seen(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(base, "_of_equal_length", lambda batches, rows: iter(batches))
+    monkeypatch.setattr(NoisyRows, "chunks", lambda self: (batch.T for batch in self._batches()))
+    monkeypatch.setattr(NoisyRows, "shuffle", lambda self: None)  # which hides them too
     layouts = [layout(written) for written in of_all_forms("jl-laplace", tmp_path)]
     assert layouts[0] != layouts[2]
     assert layouts[0] != layouts[-1]
+
+
+def test_noisy_rows_hide_the_ends_of_batches_by_themselves(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(base, "_of_equal_length", lambda batches, rows: iter(batches))
+    first, *others = [layout(written) for written in of_all_forms("jl-laplace", tmp_path)]
+    assert all(other == first for other in others)

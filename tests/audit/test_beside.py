@@ -13,15 +13,14 @@ from scipy.stats import norm
 from gnomon.audit import Attack, attacks_on, audit
 from gnomon.audit.attack import judged
 from gnomon.audit.beside import Bit, delta_beside, epsilon_beside
-from gnomon.audit.doors import watched
 from gnomon.audit.likelihood import cost
 from gnomon.audit.whole import likelihood_attack
 from gnomon.audit.worst import worst_pair
+from gnomon.methods import METHODS
 from gnomon.privacy import mechanism
 from gnomon.privacy.accounting import delta_of, epsilon_of
 from gnomon.privacy.guarantee import ApproxDP, GaussianDP, PureDP
 from gnomon.privacy.noise.stream import fixed_noise
-from gnomon.release import METHODS
 
 CLAIM = ApproxDP(4.0, 1e-5)
 IDENTITY = ["pca-identity", "lda-identity"]
@@ -116,14 +115,14 @@ def test_much_is_seen_of_parts_of_both_kinds() -> None:
 @pytest.mark.parametrize("method", IDENTITY)
 def test_parts_change_by_as_much_in_every_run(method) -> None:
     """So that the parts of a run are independent, whatever the first step let out."""
-    trials = attacks_on(method, epsilon=4.0, delta=1e-5)[-2].release.__self__
+    by_parts = attacks_on(method, epsilon=4.0, delta=1e-5)[-2].release.__self__
+    assert by_parts.steady == (0, 1)
     found = []
-    with watched() as watch:
-        for i in range(6):
-            first, second = trials._in_order(watch, bool(i % 2))
-            assert [step.kind for step in first] == ["goe", "discrete-laplace"]
-            costs = [cost(*pair) for pair in zip(first, second, strict=True)]
-            found.append([costs[0].squared_mu, costs[1].epsilon])
+    for i in range(6):
+        first, second = by_parts.trials.in_order(bool(i % 2))
+        assert [step.kind for step in first] == ["goe", "discrete-laplace"]
+        costs = [cost(*pair) for pair in zip(first, second, strict=True)]
+        found.append([costs[0].squared_mu, costs[1].epsilon])
     assert np.ptp(np.array(found), axis=0).max() < 1e-3
 
 
@@ -138,7 +137,7 @@ def test_a_whole_release_of_both_kinds_is_scored_by_its_parts() -> None:
     assert not audit(attack, 60, certain=1 - 1e-7).broken
 
 
-@pytest.mark.parametrize(("kind", "share", "runs"), [(GaussianDP, 0.97, 240), (PureDP, 0.02, 600)])
+@pytest.mark.parametrize(("kind", "share", "runs"), [(GaussianDP, 0.97, 400), (PureDP, 0.02, 600)])
 def test_noise_halved_in_either_part_is_seen(kind, share, runs, monkeypatch) -> None:
     """With the noise fixed for the test, which is so short that other noise would once in a while hide the bug."""
     right = mechanism._scale

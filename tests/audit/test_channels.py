@@ -17,11 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import gnomon as gn
-from gnomon.audit.doors import watched
+from gnomon.audit.instrumentation import Watch
 from gnomon.cli import main
+from gnomon.methods import METHODS
+from gnomon.methods.base import Release
+from gnomon.privacy import noisy_rows
 from gnomon.privacy.noise.stream import fixed_noise
-from gnomon.release import METHODS
-from gnomon.release import base as release_base
 from gnomon.release.folder import write_release
 
 N = 60
@@ -94,7 +95,7 @@ class Place:
         monkeypatch.chdir(self.folder)
         monkeypatch.setenv("GNOMON_LEDGER", "ledger.sqlite")
         spend = ["--epsilon", "0.5", *([] if method in PURE else ["--delta", "1e-6"])]
-        unit = ["--unit", METHODS[method].unit] if method == "dppro" else []
+        unit = ["--unit", "attribute"] if method == "dppro" else []
         arguments = ["release", "table.parquet", "--schema", "schema.toml", "--method", method, "--seed", "3"]
         assert main([*arguments, *spend, *unit, *more, "--out", "out"]) == 0
 
@@ -102,9 +103,12 @@ class Place:
         return {path.name: path.read_bytes() for path in sorted((self.folder / "out").iterdir())}
 
     def charges(self) -> list[tuple[object, ...]]:
-        """The ledger, without the time and without the fingerprint by which it knows the table."""
+        """The ledger, without its times, keys and hashes and without the content prints."""
         connection = sqlite3.connect(self.folder / "ledger.sqlite")
-        what = "SELECT kind, label, epsilon, delta, unit, adjacency, method, note, length(fingerprint) FROM entries"
+        what = (
+            'SELECT account, number, kind, "table", epsilon, delta, unit, adjacency, rows, asked, method, note, '
+            "length(content), length(hash) FROM entries"
+        )
         found = connection.execute(what).fetchall()
         connection.close()
         return found
@@ -118,17 +122,21 @@ def both(
     capfd: pytest.CaptureFixture[str],
     *more: str,
 ) -> list[tuple[object, ...]]:
-    """All that is seen of a release of either table, given the same outcomes of the mechanisms."""
-    seen = []
-    with watched() as watch:
-        for name, table in (("one", ordinary()), ("other", extreme())):
-            place = Place(tmp_path / name, table, schema)
-            if seen:
-                watch.repeat(watch.steps)
-            else:
-                watch.note()
-            place.release(method, monkeypatch, *more)
-            seen.append((*capfd.readouterr(), place.files(), place.charges()))
+    """All that is seen of a release of either table, given the same outcomes of its measurements."""
+    seen, watch, fit = [], Watch(), Release.fit
+    monkeypatch.setattr(noisy_rows, "random_order", lambda n: np.arange(n)[::-1])  # drawn like an outcome
+    monkeypatch.setattr(
+        Release, "fit", lambda self, X, y=None, **named: fit(self, X, y, **named, observer=watch)
+    )
+    for name, table in (("one", ordinary()), ("other", extreme())):
+        place = Place(tmp_path / name, table, schema)
+        if seen:
+            watch.repeat(watch.finish())
+        else:
+            watch.note()
+        place.release(method, monkeypatch, *more)
+        seen.append((*capfd.readouterr(), place.files(), place.charges()))
+    assert watch.finish()
     return seen
 
 
@@ -153,19 +161,24 @@ def test_warnings_are_among_what_is_compared(tmp_path, monkeypatch, capfd) -> No
 
 @pytest.mark.parametrize("leak", ["caveat", "warning", "rows"])
 def test_a_second_channel_would_be_seen(leak, tmp_path, monkeypatch, capfd) -> None:
-    right = release_base.Release._certify
+    right, run = Release._certify, Release._run
+    first: list[float] = []
 
-    def leaking(self, table, account):
-        first = next(table.source.batches(["a"])).column(0)[0].as_py()
-        if leak == "caveat" and first < 0:
-            account.caveats.append("small cells")
-        if leak == "warning" and first < 0:
+    def looking(self, data, public, opened):
+        first.append(next(opened.source.batches(["a"])).column(0)[0].as_py())
+        return run(self, data, public, opened)
+
+    def leaking(self, public, notes):
+        if leak == "caveat" and first[-1] < 0:
+            notes.caveats.append("small cells")
+        if leak == "warning" and first[-1] < 0:
             warnings.warn("small cells", gn.errors.GnomonWarning, stacklevel=2)
         if leak == "rows":
-            self.random_state = int(first > 0)
-        return right(self, table, account)
+            self.seed_ = int(first[-1] > 0)
+        return right(self, public, notes)
 
-    monkeypatch.setattr(release_base.Release, "_certify", leaking)
+    monkeypatch.setattr(Release, "_run", looking)
+    monkeypatch.setattr(Release, "_certify", leaking)
     one, other = both(tmp_path, "ron-gauss", SCHEMA, monkeypatch, capfd)
     assert one != other
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import importlib
 import itertools
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from gnomon import baseline
 from gnomon.audit import attacks_on
-from gnomon.engine.local import quiet
 from gnomon.errors import ParameterError
-from gnomon.release import METHODS
+from gnomon.methods import METHODS
+from gnomon.methods.model_release import ModelRelease
+from gnomon.methods.opening import open_table, public_rows
+from gnomon.methods.row_release import RowRelease
+from gnomon.privacy.guarantee import Adjacency
+from gnomon.statistics.frame import Frame
+from gnomon.statistics.grid import GRID
+from gnomon.statistics.queries import Moments
 
 DELTAS = (0.0, 1e-5)
 
@@ -27,16 +35,26 @@ def offered() -> list[tuple[str, str, str]]:
     return found
 
 
-def accepts(name: str, unit: str, calibration: str, delta: float) -> bool:
+def accepts(name: str, unit: str, calibration: str, delta: float, adjacency: str = "replace-one") -> bool:
     kind = METHODS[name]
     taken = kind._get_param_names()
-    if unit != kind.unit and "unit" not in taken:
+    if unit != "row" and "unit" not in taken:
         return False
-    wanted = {"bounds": (-1.0, 1.0), "classes": [0, 1], "calibration": calibration, "unit": unit}
+    wanted = {
+        "bounds": (-1.0, 1.0),
+        "classes": [0, 1],
+        "calibration": calibration,
+        "unit": unit,
+        "adjacency": adjacency,
+        "expected_rows": 4,
+    }
     method = kind(1.0, delta, **{key: value for key, value in wanted.items() if key in taken})
     try:
-        method._guarantee()
-        method._check(method._open(np.zeros((4, 2)), np.array([0, 1, 0, 1]), quiet))
+        opened = open_table(method, np.zeros((4, 2)), np.array([0, 1, 0, 1]))
+        private_n = adjacency == "add-remove"
+        method._declared(
+            opened.schema, None if private_n else public_rows(opened.source), method._guarantee(), 0
+        )
     except ParameterError:
         return False
     return True
@@ -62,6 +80,52 @@ def test_every_promise_has_an_attack_on_its_whole_release(method, unit, calibrat
     delta = next(delta for delta in DELTAS if accepts(method, unit, calibration, delta))
     attacks = attacks_on(method, epsilon=1.0, delta=delta, unit=unit, calibration=calibration)
     assert any(attack.name.startswith(f"{method}: ") for attack in attacks)
+
+
+ADDED = [
+    (name, delta)
+    for name in METHODS
+    for delta in DELTAS
+    if accepts(name, "row", "sound", delta, "add-remove")
+]
+
+
+def test_every_method_that_fits_a_model_keeps_its_number_of_rows_private() -> None:
+    rows = {name for name in METHODS if issubclass(METHODS[name], RowRelease)}
+    assert {name for name, _ in ADDED} == set(METHODS) - rows
+    assert {one.value for one in Adjacency} == {"replace-one", "add-remove"}
+
+
+@pytest.mark.parametrize(("method", "delta"), ADDED)
+def test_every_promise_about_an_added_record_has_an_attack_on_its_whole_release(method, delta) -> None:
+    attacks = attacks_on(method, epsilon=1.0, delta=delta, adjacency="add-remove")
+    whole = [attack for attack in attacks if attack.name.startswith(f"{method}: ")]
+    assert len(whole) == 2  # by likelihood, and learnt
+    assert {attack.pair for attack in whole} == {"one record more"}
+    assert {attack.claim.adjacency for attack in attacks} == {Adjacency.ADD_REMOVE}
+
+
+@dataclass(eq=False, repr=False)
+class FromOutside(ModelRelease):
+    """A method that nobody wrote an attack for, and that does not count what it releases twice."""
+
+    name: ClassVar[str] = "from-outside"
+
+    def _release(self, data, public, notes) -> None:
+        query = Moments(
+            "moments", Frame.identity(public.m, radius=1.0), public.target, constant=GRID, by_class=True
+        )
+        data.measure(query, public.budget)
+        data.measure(replace(query, statistic="moments again"), public.budget)
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_a_method_from_outside_is_attacked_without_a_line_of_its_own(adjacency, delta, monkeypatch) -> None:
+    monkeypatch.setitem(METHODS._registered, FromOutside.name, FromOutside)
+    whole, learnt = attacks_on("from-outside", epsilon=2.0, delta=delta, adjacency=adjacency)[-2:]
+    assert whole.reach() > 1.4 * 2.0  # it spends its budget twice
+    assert learnt.name == "from-outside: the whole release"
 
 
 def test_the_long_audit_leaves_nothing_out(monkeypatch) -> None:

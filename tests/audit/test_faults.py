@@ -42,18 +42,33 @@ class FailsHalfWay(ArrowSource):
             yield batch
 
 
-@pytest.mark.parametrize(("turn", "charges"), [(0, 0), (1, 0), (2, 1), (3, 1)])
-def test_a_read_error_half_way_is_a_sentence_and_leaves_nothing(
-    tmp_path: Path, turn: int, charges: int
+@pytest.mark.parametrize(("turn", "charges", "estimate"), [(0, 0, False), (1, 0, False), (1, 1, True)])
+def test_a_read_error_half_way_is_a_sentence_and_leaves_nothing_but_a_journal(
+    tmp_path: Path, turn: int, charges: int, estimate: bool
 ) -> None:
-    """Read once to check and once for the fingerprint, before the charge; twice for the release, after it."""
+    """Read once to encode the rows and once for the content print, before the charge.
+
+    Bounds that are estimated are paid for first, so that the rows are read after the charge.
+
+    What was charged is resumed without another charge once the disk answers again.
+    """
     schema = gn.Schema.of_arrays(2, (0.0, 1.0), names=["a", "b"])
+    if estimate:
+        estimated = gn.Column(name="a", kind="number", estimate=True)
+        schema = gn.Schema(columns=(estimated, schema["b"]))
     cells = np.random.default_rng(1).random((2, 1000))
     source = FailsHalfWay(pa.table({"a": cells[0], "b": cells[1]}))
     source.turn = turn
-    book = Ledger(tmp_path / "ledger.sqlite")
+    book, out, journal = Ledger(tmp_path / "ledger.sqlite"), tmp_path / "out", tmp_path / ".out.resume"
     with pytest.raises(DataError, match="cannot be read: Input/output error"):
-        publish(source, gn.RonGauss(1.0, schema=schema), tmp_path / "out", ledger=book)
-    assert sum(balance.charges for balance in book.datasets()) == charges
-    assert not (tmp_path / "out").exists()
-    assert not list(tmp_path.glob(".out*"))
+        publish(source, gn.RonGauss(1.0, schema=schema), out, ledger=book)
+    assert sum(balance.charges for balance in book.accounts()) == charges
+    assert not out.exists()
+    assert list(tmp_path.glob(".out*")) == [journal] * charges
+    if charges:
+        assert journal.stat().st_mode & 0o077 == 0
+        source.turn = 99
+        publish(source, gn.RonGauss(1.0, schema=schema), out, ledger=book)
+        assert sum(balance.charges for balance in book.accounts()) == 1
+        assert not journal.exists()
+        assert out.exists()

@@ -9,10 +9,24 @@ import pytest
 from scipy.stats import dlaplace, ks_2samp, multivariate_normal, norm
 
 from gnomon.audit.bound import Shares
-from gnomon.audit.doors import Step
-from gnomon.audit.likelihood import Part, cost, log_likelihood, of_blocks, parts, sharper
+from gnomon.audit.instrumentation import Step
+from gnomon.audit.likelihood import (
+    _BLOCKS,
+    _LIKELIHOODS,
+    Part,
+    cost,
+    log_chances,
+    log_likelihood,
+    of_blocks,
+    parts,
+    sharper,
+)
 from gnomon.audit.sketch import sketch_family, standing_out, stands_out
-from gnomon.baseline.sketch import sketch_epsilon
+from gnomon.methods.baseline.sketch import sketch_epsilon
+from gnomon.privacy.mechanism import Noise
+from gnomon.privacy.noise import LAWS
+from gnomon.privacy.noise.laplace import discrete_laplace
+from gnomon.statistics.queries import Count, NoisyMax
 
 RNG = np.random.default_rng(5)
 SYMMETRIC = [(M + M.transpose(0, 2, 1)) for M in RNG.integers(-40, 40, (3, 2, 4, 4))]
@@ -34,12 +48,14 @@ def test_laplace_is_the_discrete_law() -> None:
 def test_gaussians_are_the_normal_law_up_to_a_constant() -> None:
     first, second, released = RNG.integers(-9, 9, (3, 6))
     true = norm.logpdf(released, second, 4.0).sum() - norm.logpdf(released, first, 4.0).sum()
-    assert ratio("rounded-gaussian", 4.0, first, second, released) == pytest.approx(true)
+    for kind in ("rounded-gaussian", "discrete-gaussian"):
+        assert ratio(kind, 4.0, first, second, released) == pytest.approx(true)
     i, j = np.triu_indices(4)
     std = np.where(i == j, 7.0, 7.0 / np.sqrt(2))
     a, b, v = (M[:, i, j] for M in SYMMETRIC)
     true = (norm.logpdf(v, b, std) - norm.logpdf(v, a, std)).sum()
-    assert ratio("goe", 7.0, *SYMMETRIC) == pytest.approx(true)
+    for kind in ("goe", "discrete-goe"):
+        assert ratio(kind, 7.0, *SYMMETRIC) == pytest.approx(true)
 
 
 def test_upper_laplace_counts_every_entry_once() -> None:
@@ -55,15 +71,88 @@ def test_matrix_laplace_of_one_number_is_laplace() -> None:
     assert ratio("matrix-laplace", 2.0, a, b, v) == pytest.approx((3 - 2) / 4.0)
 
 
-def test_a_sketch_has_rows_of_a_normal_law() -> None:
-    S, R = np.array([[9, 2], [2, 4]], dtype=object), np.array([[5, 0], [0, 8]], dtype=object)
-    Y = RNG.integers(-5, 5, (3, 2))
+def test_a_sketch_has_rows_of_a_normal_law_for_every_class() -> None:
+    S, R = np.array([[[9, 2], [2, 4]], [[1, 0], [0, 1]]]), np.array([[[5, 0], [0, 8]], [[2, 1], [1, 3]]])
+    Y, lift = RNG.integers(-5, 5, (2, 3, 2)), 3.0
     true = sum(
-        multivariate_normal.logpdf(row, cov=R.astype(float))
-        - multivariate_normal.logpdf(row, cov=S.astype(float))
-        for row in Y
+        multivariate_normal.logpdf(row, cov=R[c] + lift * np.eye(2))
+        - multivariate_normal.logpdf(row, cov=S[c] + lift * np.eye(2))
+        for c in (0, 1)
+        for row in Y[c]
     )
-    assert ratio("gaussian-sketch", 1.0, S, R, Y) == pytest.approx(true)
+    assert ratio("gaussian-sketch", lift, S, R, Y) == pytest.approx(true)
+
+
+def test_numbers_with_weights_have_their_own_scales() -> None:
+    first, second, released = RNG.integers(-9, 9, (3, 2, 3))
+    weights = (1.0, 2.0, 0.5)
+    wide = 4.0 * np.array(weights)
+    steps = [
+        Step(kind, 4.0, exact, released, weights)
+        for kind in ("discrete-laplace", "rounded-gaussian")
+        for exact in (first, second)
+    ]
+    assert log_likelihood(steps[0]) == pytest.approx(dlaplace.logpmf(released - first, 1 / wide).sum())
+    told = log_likelihood(steps[3]) - log_likelihood(steps[2])
+    true = (norm.logpdf(released, second, wide) - norm.logpdf(released, first, wide)).sum()
+    assert told == pytest.approx(true)
+    assert cost(*steps[:2]).epsilon == pytest.approx((np.abs(first - second) / wide).sum())
+    assert cost(*steps[2:]).squared_mu == pytest.approx(np.square((first - second) / wide).sum())
+    apart = parts(*steps[:2])
+    assert sum(part.epsilon for part in apart) == pytest.approx(cost(*steps[:2]).epsilon)
+    assert sum(part.score for part in apart) == pytest.approx(
+        log_likelihood(steps[1]) - log_likelihood(steps[0])
+    )
+
+
+def test_without_noise_only_the_exact_value_comes_out() -> None:
+    a, b = np.array([1, 2]), np.array([1, 3])
+    assert log_likelihood(Step("none", 0.0, a, a)) == 0.0
+    assert log_likelihood(Step("none", 0.0, b, a)) == -np.inf
+    assert cost(Step("none", 0.0, a, a), Step("none", 0.0, b, a)).epsilon == np.inf
+    assert cost(Step("none", 0.0, a, a), Step("none", 0.0, a, a)).epsilon == 0.0
+
+
+def test_a_public_draw_tells_nothing() -> None:
+    steps = [Step("public", 1.0, None, np.array([4])) for _ in range(2)]
+    assert log_likelihood(steps[0]) == 0.0
+    assert cost(*steps).epsilon == 0.0
+
+
+@pytest.mark.parametrize("law", sorted(LAWS))
+def test_every_registered_law_has_a_likelihood(law) -> None:
+    assert law in {*_BLOCKS, *_LIKELIHOODS}
+
+
+def test_a_law_without_a_likelihood_is_no_silent_zero() -> None:
+    steps = [Step("student", 1.0, np.array([1]), np.array([4])) for _ in range(2)]
+    with pytest.raises(KeyError):
+        log_likelihood(steps[0])
+    with pytest.raises(ValueError, match="student"):
+        cost(*steps)
+
+
+def test_a_noisy_maximum_has_the_chances_of_its_sampler() -> None:
+    scores, scale = np.array([0, 700, 900, -40_000, 900]), 800.0
+    chances = np.exp(log_chances(scores, scale))
+    assert chances.sum() == pytest.approx(1.0)
+    query, noise, drawn = NoisyMax(Count(""), 1, ()), Noise("noisy-max", None, scale, None), 2000
+    hits = np.bincount([int(query.release(scores, noise)) for _ in range(drawn)], minlength=5) / drawn
+    assert np.abs(hits - chances).max() < 6 * np.sqrt(0.25 / drawn)
+    many = np.argmax(scores + discrete_laplace(scale, (100_000, 5)), axis=1)
+    assert np.abs(np.bincount(many, minlength=5) / len(many) - chances).max() < 6 * np.sqrt(0.25 / len(many))
+
+
+@pytest.mark.parametrize("candidates", [2, 5, 40])
+def test_a_noisy_maximum_costs_no_more_than_its_proof_says(candidates) -> None:
+    """One score falls, all others rise: the worst pair of `NoisyMax`, whose noise has scale 2 change / epsilon."""
+    first, second = np.zeros((2, candidates), dtype=np.int64)
+    second[:] = 1000
+    second[0] = -1000
+    both = [Step("noisy-max", 2 * 1000 / 1.5, exact, 0) for exact in (first, second)]
+    spent = cost(*both).epsilon
+    assert 0.5 * 1.5 < spent <= 1.5
+    assert abs(log_likelihood(both[1]) - log_likelihood(both[0])) == pytest.approx(spent)
 
 
 def test_a_choice_has_probabilities() -> None:
@@ -186,5 +275,8 @@ def test_shares_of_a_sketch_bound_how_much_a_record_stands_out(rows, tau) -> Non
         assert 0.95 * tau < standing_out(shares, rows)[0] < 1.01 * tau
     assert standing_out(Shares(np.array([0.3]), np.array([0.4])), rows)[0] == 0.0
     assert sketch_family(1e-5, rows).epsilon(tau) == sketch_epsilon(Fraction(tau), rows, 1e-5)
-    lifted = np.diag([4, 4]).astype(object)
-    assert stands_out(lifted, lifted + np.array([[4, 0], [0, 0]], dtype=object)) == pytest.approx(1.0)
+    empty, record = np.zeros((2, 2, 2), dtype=np.int64), np.zeros((2, 2, 2), dtype=np.int64)
+    record[1, 0, 0] = 4
+    both = [Step("gaussian-sketch", 4.0, exact, None) for exact in (empty, record)]
+    assert stands_out(*both) == pytest.approx(1.0)
+    assert stands_out(*both[::-1]) == pytest.approx(1.0)

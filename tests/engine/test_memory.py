@@ -4,7 +4,7 @@ import platform
 
 import pytest
 
-from gnomon.engine.memory import share_heaps
+from gnomon.engine.memory import reuse_heaps, share_heaps
 
 
 @pytest.mark.parametrize("libc", ["glibc", "musl", ""])
@@ -13,6 +13,7 @@ def test_it_can_be_asked_anywhere(libc: str, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(
             "gnomon.engine.memory.platform.libc_ver", lambda: (libc if libc != "glibc" else "", "")
         )
-    share_heaps.cache_clear()
-    assert share_heaps() is None
-    assert share_heaps() is None
+    for ask in (share_heaps, reuse_heaps):
+        ask.cache_clear()
+        assert ask() is None
+        assert ask() is None

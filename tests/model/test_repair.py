@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gnomon.model.mixture import Mixture
-from gnomon.model.repair import Sums, mixture_of, onto_simplex, positive, shrink_weight
+from gnomon.model.repair import Sums, mixture_of
+from gnomon.model.shrinkage import onto_simplex, positive, signal_share
 
 
 def sums_of(groups: list[np.ndarray], noise: float, seed: int = 0) -> Sums:
@@ -88,10 +89,10 @@ def test_any_noise_gives_finite_positive_models(noise: float) -> None:
     assert np.linalg.norm(mixture.means, axis=1).max() <= 1 + 1e-9
 
 
-def test_shrink_weight() -> None:
-    assert shrink_weight(1.0, 4.0) == 0.0
-    assert shrink_weight(0.0, 1.0) == 0.0
-    assert shrink_weight(4.0, 1.0) == 0.75
+def test_signal_share() -> None:
+    assert signal_share(1.0, 4.0) == 0.0
+    assert signal_share(0.0, 1.0) == 0.0
+    assert signal_share(4.0, 1.0) == 0.75
 
 
 def test_samples_follow_the_mixture() -> None:

@@ -203,10 +203,10 @@ def test_infinite_loss_means_no_noise() -> None:
 
 
 def test_spendable_keeps_unit_and_adjacency() -> None:
-    asked = ApproxDP(1.0, 1e-6, Unit.ATTRIBUTE, Adjacency.ADD_REMOVE)
+    asked = ApproxDP(1.0, 1e-6, Unit.PERSON, Adjacency.ADD_REMOVE, 3)
     for spent in (spendable(asked), spendable_exactly(asked)):
-        assert (spent.unit, spent.adjacency) == (asked.unit, asked.adjacency)
-    assert spendable(asked) == GaussianDP(mu_of(1.0, 1e-6), asked.unit, asked.adjacency)
+        assert spent.neighbours == asked.neighbours
+    assert spendable(asked) == GaussianDP(mu_of(1.0, 1e-6), *asked.neighbours)
     assert spendable(PureDP(2.0)) == PureDP(2.0)
     promised = guarantee_of([spendable(asked)], 1e-6)
     assert isinstance(promised, ApproxDP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_a_sound_certificate_says_so_in_words_and_fields() -> None:
     assert found.events[0].scale == 8.0
     assert found.events[0].loss == {"epsilon": 0.25}
     assert found.composition == "2 uses of the rows, one after another; pure epsilons add"
-    for words in ("epsilon = 1.25", "at most 3.5 times", "569", "whole record (its label included)"):
+    for words in ("epsilon = 1.25", "at most 3.5 times", "569", "one row of the table, its label included"):
         assert words in found.statement
     assert "delta" not in found.statement
     assert set(found.versions) >= {"gnomon", "python", "numpy"}
@@ -69,14 +70,20 @@ def test_an_approximate_certificate_names_delta() -> None:
     found = certificate(guarantee=guarantee, events=[moments_event(GaussianDP(mu_of(1.0, 1e-6)))])
     assert found.guarantee == guarantee
     assert "epsilon = 1 and delta = 1e-06" in found.statement
-    assert "except with probability delta" in found.statement
+    assert "plus delta" in found.statement
+    assert "except" not in found.statement
+    for share in ("73.2%", "54.72%", "1% and 5% false alarms", "1.84% and 7.96%"):
+        assert share in found.statement
+    bound, exact = found.attacks
+    assert bound.right == pytest.approx(math.e / (1 + math.e), abs=1e-4)
+    assert exact.mu == pytest.approx(mu_of(1.0, 1e-6))
     assert found.events[0].mechanism == "goe"
     assert "Balle and Wang" in found.composition
 
 
 def test_an_attribute_certificate_names_its_unit() -> None:
     found = certificate(guarantee=PureDP(1.0, Unit.ATTRIBUTE), events=[])
-    assert "one attribute of one person's record" in found.statement
+    assert "one attribute of one row" in found.statement
     assert found.guarantee.unit is Unit.ATTRIBUTE
 
 
@@ -110,11 +117,9 @@ def test_a_paper_calibration_says_what_it_delivers() -> None:
     assert "no finite epsilon" in nothing.statement
     assert Certificate.from_yaml(nothing.to_yaml()) == nothing
     assert certificate(calibration="paper", delivered=1.25).holds
-    assert certificate(calibration="paper").holds
+    assert not certificate(calibration="paper").holds  # printed noise holds only by a number
     exact = ron_gauss_delivered(2, epsilon_mean=0.3 * 1.25, epsilon=0.7 * 1.25)
     assert certificate(calibration="paper", delivered=exact).holds
-    # a caveat without a number is no promise
-    assert not certificate(calibration="paper", caveats=["Something does not hold."]).holds
     assert certificate(caveats=["A class was too small for its noise."]).holds
 
 
@@ -130,6 +135,38 @@ def test_a_paper_calibration_says_what_it_delivers() -> None:
 def test_events_that_cost_more_than_declared_are_not_certified(guarantee, events, sentence) -> None:
     with pytest.raises(GnomonError, match=sentence):
         certificate(guarantee=guarantee, events=events)
+
+
+def test_an_infinite_loss_does_not_hold() -> None:
+    """An event without noise is not covered by any epsilon, whatever the others cost."""
+    exact = moments_event(PureDP(math.inf))
+    for calibration in ("sound", "paper"):
+        found = certificate(events=[counts_event(), exact], calibration=calibration, delivered=1.0)
+        assert not found.holds
+        assert "NOT keep" in found.statement
+        assert Certificate.from_yaml(found.to_yaml()) == found
+
+
+def test_what_was_taken_unpaid_does_not_hold() -> None:
+    found = certificate(unpaid=["the set of class labels, taken from y"])
+    assert not found.holds
+    assert "taken from y" in found.statement
+    assert found.attacks == ()
+
+
+def test_printed_noise_holds_only_where_its_events_compose() -> None:
+    events = [counts_event(PureDP(1.0)), moments_event()]
+    assert not certificate(events=events, calibration="paper", delivered=1.0).holds
+
+
+def test_weak_promises_are_said() -> None:
+    gaussian = [moments_event(GaussianDP(mu_of(9.0, 0.01)))]
+    found = certificate(guarantee=ApproxDP(9.0, 0.01), events=gaussian, rows=100)
+    assert found.holds
+    assert [line.split(" is ")[0] for line in found.weak] == ["Epsilon = 9", "Delta = 0.01"]
+    assert certificate(guarantee=ApproxDP(8.0, 0.0099), events=gaussian[:0], rows=100).weak == ()
+    unknown = ApproxDP(1.0, 0.5, adjacency=Adjacency.ADD_REMOVE)
+    assert certificate(guarantee=unknown, events=[], rows=None).weak == ()
 
 
 def test_parts_of_a_budget_are_certified_under_the_whole() -> None:
@@ -167,6 +204,7 @@ def _edited(**changes) -> str:
     return yaml.safe_dump({**yaml.safe_load(certificate().to_yaml()), **changes})
 
 
+EVENT = yaml.safe_load(certificate().to_yaml())["events"][0]
 BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 
 
@@ -195,6 +233,12 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
             "cannot hold without private",
         ),
         (_edited(rows=-5), "not valid at 'rows"),
+        (_edited(unpaid=["a mean"]), "cannot hold with something unpaid"),
+        (_edited(events=[EVENT, copy.deepcopy(EVENT)]), "two events share a description"),
+        (_edited(events=[{**EVENT, "loss": {"epsilon": 2.0}}]), "events cost more than it declares"),
+        (_edited(events=[{**EVENT, "loss": {"epsilon": math.inf}}]), "events cost more than it declares"),
+        (_edited(events=[{**EVENT, "loss": {"delta": 0.1}}]), "a loss is epsilon, mu, rho"),
+        (_edited(events=[{**EVENT, "unit": "attribute"}]), "events cost more than it declares"),
         (_edited(events=[{"loss": {"epsilon": float("nan")}}]), "not valid at 'events"),
         (_edited(events=7), "not valid at 'events'"),
         (_edited(**{"x" * 5000: 1}), "not valid at 'xxx"),

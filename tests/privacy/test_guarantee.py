@@ -15,12 +15,28 @@ from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, Pure
 def test_declared_is_pure_where_delta_is_zero() -> None:
     assert declared(1.0) == PureDP(1.0)
     assert declared(1.0, 1e-6) == ApproxDP(1.0, 1e-6)
-    attribute = declared(2, 0.0, unit=Unit.ATTRIBUTE, adjacency=Adjacency.ADD_REMOVE)
-    assert (attribute.unit, attribute.adjacency, attribute.delta) == (
-        Unit.ATTRIBUTE,
-        Adjacency.ADD_REMOVE,
-        0.0,
-    )
+    person = declared(2, 0.0, unit=Unit.PERSON, adjacency=Adjacency.ADD_REMOVE, rows=4)
+    assert person.neighbours == (Unit.PERSON, Adjacency.ADD_REMOVE, 4)
+    assert person.split(0.5, 0.5)[0].neighbours == person.neighbours  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("unit", "adjacency", "rows", "words"),
+    [
+        (Unit.PERSON, Adjacency.REPLACE_ONE, 3, "add-remove"),
+        (Unit.ATTRIBUTE, Adjacency.ADD_REMOVE, 1, "replace-one"),
+        (Unit.ROW, Adjacency.ADD_REMOVE, 2, "unless a person"),
+        (Unit.PERSON, Adjacency.ADD_REMOVE, 0, "whole number"),
+        (Unit.PERSON, Adjacency.ADD_REMOVE, 1.5, "whole number"),
+    ],
+)
+def test_a_relation_of_tables_that_makes_no_sense_is_refused(unit, adjacency, rows, words) -> None:
+    for kind in (
+        lambda: PureDP(1.0, unit, adjacency, rows),
+        lambda: ApproxDP(1.0, 1e-6, unit, adjacency, rows),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            kind()
 
 
 def test_numpy_numbers_are_numbers() -> None:

@@ -16,6 +16,7 @@ from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, Pure
 from gnomon.privacy.mechanism import (
     Released,
     best_spend,
+    draw,
     moment_error,
     moment_noise,
     release_moments,
@@ -42,7 +43,8 @@ def looks_like(noise: np.ndarray, std: float) -> bool:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_scale_of_a_vector_is_sensitivity_over_loss(loss) -> None:
-    kind, scale, law = vector_noise(sensitivity_for(loss), loss)
+    noise = vector_noise(sensitivity_for(loss), loss)
+    kind, scale, law = noise.mechanism, noise.scale, noise.law
     expected = {"PureDP": 5 / 0.7, "GaussianDP": 5 / 0.4, "ZCDP": 5 / math.sqrt(0.2)}[type(loss).__name__]
     assert scale == pytest.approx(expected, rel=1e-15)
     exact = {"PureDP": Fraction(5) / Fraction(0.7), "GaussianDP": Fraction(5) / Fraction(0.4)}
@@ -83,8 +85,17 @@ def test_discrete_laplace_variance_is_exact_for_small_scales() -> None:
         k = np.arange(-2000, 2001)
         p = np.exp(-np.abs(k) / scale)
         truth = math.sqrt((p * k * k).sum() / p.sum())
-        law = vector_noise(Sensitivity(Norm.L1, Fraction(scale), adjacency=REPLACE), PureDP(1.0))[2]
+        law = vector_noise(Sensitivity(Norm.L1, Fraction(scale), adjacency=REPLACE), PureDP(1.0)).law
         assert law.diagonal == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_weights_scale_the_noise_of_each_coordinate(loss) -> None:
+    noise = vector_noise(sensitivity_for(loss, 50), loss, weights=(1.0, 0.5))
+    drawn = draw(noise, (3000, 2))
+    assert looks_like(drawn[:, 0], noise.law.diagonal)
+    assert looks_like(drawn[:, 1], noise.law.diagonal / 2)
+    assert not looks_like(drawn[:, 1], noise.law.diagonal / 2 * 1.3)
 
 
 # --- moment matrices ---
@@ -98,7 +109,7 @@ def test_discrete_laplace_variance_is_exact_for_small_scales() -> None:
         (PureDP, "matrix-laplace", Norm.NUCLEAR),
         (PureDP, "upper-laplace", Norm.L1),
         (GaussianDP, "goe", Norm.FROBENIUS),
-        (ZCDP, "discrete-gaussian", Norm.FROBENIUS),
+        (ZCDP, "discrete-goe", Norm.FROBENIUS),
     ],
 )
 def test_the_scale_of_moments_is_sensitivity_over_loss(kind, name, norm, adjacency, blocks) -> None:
@@ -107,7 +118,7 @@ def test_the_scale_of_moments_is_sensitivity_over_loss(kind, name, norm, adjacen
     noise = moment_noise(q, loss, ball=T, blocks=blocks, mechanism=name)
     sensitivity = moments(norm, width=q, ball=T, blocks=blocks, adjacency=adjacency)
     assert noise.sensitivity == sensitivity
-    spent = {"matrix-laplace": 2 * 0.5, "discrete-gaussian": math.sqrt(2 * 0.5)}.get(name, 0.5)
+    spent = {"matrix-laplace": 2 * 0.5, "discrete-goe": math.sqrt(2 * 0.5)}.get(name, 0.5)
     assert noise.scale == pytest.approx(float(sensitivity.value) / spent, rel=1e-12)
     assert Fraction(noise.scale) * Fraction(spent) >= sensitivity.value * (1 - Fraction(1, 2**50))
 
@@ -132,7 +143,7 @@ def _draws(loss, name: str, q: int, count: int) -> tuple[np.ndarray, Released]:
         (PureDP(1.0), "matrix-laplace", 1500),
         (PureDP(1.0), "upper-laplace", 2500),
         (GaussianDP(1.0), "goe", 2500),
-        (ZCDP(0.5), "discrete-gaussian", 1000),
+        (ZCDP(0.5), "discrete-goe", 1000),
     ],
 )
 def test_moment_noise_is_symmetric_with_the_announced_law(loss, name, count) -> None:
@@ -155,7 +166,7 @@ def test_moment_noise_is_symmetric_with_the_announced_law(loss, name, count) -> 
 TABLE = {
     "upper-laplace": [6.3, 20.4, 72.4, 272, 1056, 4160],
     "matrix-laplace": [6.0, 14.1, 36.0, 96.2, 264, 735],
-    "discrete-gaussian": [9.9, 18.1, 34.3, 66.7, 131, 261],
+    "discrete-goe": [9.9, 18.1, 34.3, 66.7, 131, 261],
     "goe": [9.1, 16.7, 31.7, 61.5, 121, 241],
 }
 
@@ -165,7 +176,7 @@ def test_expected_errors_match_the_table(name: str) -> None:
     """Root mean square Frobenius error at epsilon 1, delta 1e-5, unit rows, for 2 to 64 columns."""
     loss = {
         "goe": GaussianDP(mu_of(1.0, 1e-5)),
-        "discrete-gaussian": ZCDP(rho_of(1.0, 1e-5)),
+        "discrete-goe": ZCDP(rho_of(1.0, 1e-5)),
     }.get(name, PureDP(1.0))
     for q, printed in zip((2, 4, 8, 16, 32, 64), TABLE[name], strict=True):
         found = moment_error(q, loss, mechanism=name)  # type: ignore[arg-type]

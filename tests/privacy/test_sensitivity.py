@@ -23,6 +23,7 @@ from gnomon.privacy.sensitivity import (
     Norm,
     Sensitivity,
     attribute_change,
+    block_sums,
     box_moments,
     cell_change,
     class_counts,
@@ -36,6 +37,7 @@ from gnomon.privacy.sensitivity import (
     row_sum,
     rows_with_moments,
     scalar_sum,
+    spread_sums,
     threshold_counts,
 )
 
@@ -171,13 +173,16 @@ def adversaries_of_scalar_sum() -> list[Adversary]:
 
 def adversaries_of_located_sum() -> list[Adversary]:
     cases = []
-    r, beside = 2.0, 0.7
+    r, beside, constant = 2.0, 0.7, 0.4
     for m in (1, 2, 3, 4, 7):
         for norm in (L1, L2):
             for adjacency in (REPLACE, ADD):
 
                 def change(x: Rows, y: Rows, m: int = m, n: Norm = norm, a: Adjacency = adjacency) -> Rows:
-                    seen, other = (np.c_[z[:, :m], (z[:, :m] ** 2).sum(1) / r, z[:, m]] for z in (x, y))
+                    counted = np.full(len(x), constant)
+                    seen, other = (
+                        np.c_[z[:, :m], (z[:, :m] ** 2).sum(1) / r, z[:, m], counted] for z in (x, y)
+                    )
                     return vector_norm(n, seen - (other if a is REPLACE else 0))
 
                 def feasible(x: Rows, m: int = m) -> Rows:
@@ -186,8 +191,45 @@ def adversaries_of_located_sum() -> list[Adversary]:
                 far = np.full((1, m), r / math.sqrt(m))
                 t = min(1.0, math.sqrt(m) / 2) if norm is L1 else 1.0
                 pair = (np.c_[far, [[beside]]], np.c_[-t * far, [[0.0]]])
-                claim = located_sum(norm, columns=m, radius=r, beside=beside, adjacency=adjacency)
+                claim = located_sum(
+                    norm, columns=m, radius=r, beside=beside, constant=constant, adjacency=adjacency
+                )
                 cases.append(Adversary(claim, change, m + 1, feasible, pair, finds=0.93))
+    return cases
+
+
+def adversaries_of_block_sums() -> list[Adversary]:
+    """Rows (x, which block): the sign of the last number is the block."""
+    cases = []
+    r = 2.0
+    for m, constant, blocks in ((1, 0.0, 1), (3, 0.7, 1), (1, 0.7, 2), (4, 0.7, 2), (4, 5.0, 2), (3, 0.0, 2)):
+        for norm in (L1, L2):
+            for adjacency in (REPLACE, ADD):
+
+                def placed(z: Rows, m: int = m, c: float = constant, blocks: int = blocks) -> Rows:
+                    row = np.c_[z[:, :m], np.full(len(z), c)]
+                    second = (z[:, m:] > 0) & (blocks > 1)
+                    return np.c_[np.where(second, 0, row), np.where(second, row, 0)]
+
+                def change(
+                    x: Rows,
+                    y: Rows,
+                    n: Norm = norm,
+                    a: Adjacency = adjacency,
+                    placed: Callable[[Rows], Rows] = placed,
+                ) -> Rows:
+                    return vector_norm(n, placed(x) - (placed(y) if a is REPLACE else 0))
+
+                def feasible(x: Rows, m: int = m) -> Rows:
+                    return np.c_[into_ball(r)(x[:, :m]), np.clip(x[:, m], -1, 1)]
+
+                far = np.full((1, m), r / math.sqrt(m))
+                claim = block_sums(
+                    norm, columns=m, radius=r, constant=constant, blocks=blocks, adjacency=adjacency
+                )
+                apart = 1.0 if blocks > 1 and (norm is L1 or constant > r) else -1.0
+                pair = (np.c_[far, [[-1.0]]], np.c_[-far, [[apart]]])
+                cases.append(Adversary(claim, change, m + 1, feasible, pair, finds=0.9))
     return cases
 
 
@@ -625,3 +667,26 @@ def test_every_long_proof_that_the_code_names_is_there() -> None:
     named = set(re.findall(r"docs/proofs/[\w-]+\.md", sources))
     assert len(named) >= 7
     assert [name for name in sorted(named) if not (root / name).is_file()] == []
+
+
+def adversaries_of_spread_sums() -> list[Adversary]:
+    """One number, one number that may be missing, and rows of a numbers; between x = 1 and y = -t x rows have slack."""
+
+    def change(x: Rows, y: Rows) -> Rows:
+        lengths = (x**2).sum(1) - (y**2).sum(1)
+        return np.hypot(np.linalg.norm(x - y, axis=1), lengths)
+
+    def or_missing(z: Rows) -> Rows:
+        missing = z[:, 1] > 0
+        return np.stack([np.where(missing, 0.0, np.clip(z[:, 0], -1, 1)), missing], axis=1)
+
+    one = spread_sums(L2, attributes=3, unit=Unit.ATTRIBUTE, adjacency=REPLACE)
+    far = np.array([[1.0, 0.0]]), np.array([[-1.0, 0.0]])
+    cases = [
+        Adversary(one, change, 1, into_box(), (ones(1), -ones(1))),
+        Adversary(one, change, 2, or_missing, far),
+    ]
+    for a, t in ((1, 1.0), (2, 1.0), (5, 0.1)):
+        row = spread_sums(L2, attributes=a, unit=Unit.ROW, adjacency=REPLACE)
+        cases.append(Adversary(row, change, a, into_box(), (ones(a), -t * ones(a)), attains=0.81, finds=0.8))
+    return cases

@@ -12,7 +12,8 @@ import pytest
 import gnomon as gn
 from gnomon.errors import DataError, OutputError
 from gnomon.release import folder
-from gnomon.release.folder import open_release, transform_batches, write_release
+from gnomon.release.folder import open_release, write_release
+from gnomon.release.transform import transform_batches
 from gnomon.table.source import open_source
 
 
@@ -31,11 +32,19 @@ def test_everything_is_there_and_the_hashes_agree(tmp_path: Path, format: str) -
     method = release()
     write_release(method, tmp_path / "out", rows=123, format=format)
     names = {p.name for p in (tmp_path / "out").iterdir()}
-    assert names == {f"data.{format}", "certificate.yaml", "map.npz", "schema.toml", "report.html"}
+    assert names == {
+        f"data.{format}",
+        "certificate.yaml",
+        "map.npz",
+        "measurements.npz",
+        "schema.toml",
+        "report.html",
+        "croissant.json",
+    }
     assert os.listdir(tmp_path) == ["out"]
     opened = open_release(tmp_path / "out")
     for name, digest in opened.certificate.files.items():
-        assert folder._sha256(tmp_path / "out" / name) == digest
+        assert folder.sha256(tmp_path / "out" / name) == digest
     assert f"data.{format}" in opened.certificate.files
     if format == "parquet":
         assert pq.read_table(tmp_path / "out" / "data.parquet").num_rows == 123
@@ -52,7 +61,7 @@ def test_an_opened_release_transforms_as_the_method_does(tmp_path: Path) -> None
     assert seen.select(["a", "b"]).equals(method.transform(rows.select(["a", "b"])))
 
 
-@pytest.mark.parametrize("failing", ["save_map", "_write_rows", "_sha256", "_sync"])
+@pytest.mark.parametrize("failing", ["save_arrays", "_write_rows", "sha256", "_sync"])
 def test_a_full_disk_leaves_nothing_behind(
     tmp_path: Path, failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

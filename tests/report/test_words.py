@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from gnomon.report.words import best_guess, drawn_from, percent_up, undrawn
+from gnomon.privacy.meaning import percent_up, reach_by_epsilon
+from gnomon.report.words import drawn_from, undrawn
 
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "said"), [(1.0, 0.0, "73.2%"), (0.1, 0.0, "52.5%"), (5.0, 0.0, "99.4%")]
 )
 def test_best_guess_as_the_guide_prints_it(epsilon: float, delta: float, said: str) -> None:
-    assert percent_up(best_guess(epsilon, delta)) == said
+    assert percent_up(reach_by_epsilon(epsilon, delta).right) == said
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (1.0, 1e-3), (2.0, 0.05)])
@@ -25,13 +26,13 @@ def test_randomised_response_attains_the_best_guess_and_nothing_exceeds_it(
     high = (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
     p = np.array([delta, high, 1 - delta - high, 0.0])
     q = p[::-1]
-    assert np.maximum(p, q).sum() / 2 == pytest.approx(best_guess(epsilon, delta), abs=1e-12)
+    assert np.maximum(p, q).sum() / 2 == pytest.approx(reach_by_epsilon(epsilon, delta).right, abs=1e-12)
 
 
 def test_best_guess_at_the_ends() -> None:
-    assert best_guess(1e-12, 0.0) == pytest.approx(0.5)
-    assert best_guess(math.inf, 0.0) == 1.0
-    assert best_guess(1.0, 0.999) <= 1.0
+    assert reach_by_epsilon(1e-12, 0.0).right == pytest.approx(0.5)
+    assert reach_by_epsilon(math.inf, 0.0).right == 1.0
+    assert reach_by_epsilon(1.0, 0.999).right <= 1.0
 
 
 def test_upper_bounds_are_rounded_up() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnomon.baseline import exponential
 from gnomon.cli import main
 from gnomon.errors import DataError, ParameterError
 from gnomon.evaluate import cluster
+from gnomon.methods.baseline import exponential
 from gnomon.reproduce import experiments, named, pca_gauss, ron_gauss, ron_gauss_attack, tasks
 from gnomon.reproduce.compared import Method, worth
 from gnomon.reproduce.data import read

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from gnomon.errors import DataError
-from gnomon.table.check import ColumnCheck, check, require_usable
+from gnomon.table.check import ColumnCheck, check, refuse_misfits, require_usable
 from gnomon.table.schema import Schema
 from gnomon.table.source import open_source
 
@@ -87,9 +87,9 @@ def test_cells_out_of_bounds_are_counted_and_clipped() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected", "sentence"),
     [
-        ({"age": [1, None, None]}, {"missing": 2}, "'age' has 2 missing cells"),
-        ({"age": [1.0, float("nan"), 2.0]}, {"missing": 1}, "'age' has 1 missing cells"),
-        ({"age": ["1", "secret", "x"]}, {"alien": 2}, "'age' has 2 cells that are not numbers"),
+        ({"age": [1, None, None]}, {"missing": 2}, "'age' has missing cells"),
+        ({"age": [1.0, float("nan"), 2.0]}, {"missing": 1}, "'age' has missing cells"),
+        ({"age": ["1", "secret", "x"]}, {"alien": 2}, "'age' has cells that are not numbers"),
         (
             {"ward": ["north", "secret", None]},
             {"unknown": 1, "missing": 1},
@@ -98,17 +98,17 @@ def test_cells_out_of_bounds_are_counted_and_clipped() -> None:
         (
             {"born": ["2000-01-01", "secret", None]},
             {"alien": 1, "missing": 1},
-            "'born' has 1 cells that are not dates",
+            "'born' has cells that are not dates",
         ),
-        ({"alive": ["true", "secret", "0"]}, {"alien": 1}, "'alive' has 1 cells that are not true or false"),
+        ({"alive": ["true", "secret", "0"]}, {"alien": 1}, "'alive' has cells that are not true or false"),
         (
             {"outcome": ["a", "b", "secret"]},
             {"unknown": 1},
-            "'outcome' has 1 cells with a class that the schema lacks",
+            "'outcome' has cells with a class that the schema lacks",
         ),
     ],
 )
-def test_what_a_release_would_refuse(
+def test_what_a_strict_release_would_refuse(
     changes: dict[str, Any], expected: dict[str, int], sentence: str
 ) -> None:
     found = report(**changes)
@@ -120,6 +120,10 @@ def test_what_a_release_would_refuse(
     assert len(found.problems) == 1
     assert sentence in found.problems[0]
     assert "secret" not in found.problems[0]
+    assert not any(letter.isdigit() for letter in found.problems[0])
+    with pytest.raises(DataError) as refused:
+        refuse_misfits(open_source(pa.table({**GOOD, **changes})), SCHEMA)
+    assert found.problems[0] in str(refused.value)
 
 
 def test_columns_and_rows_that_are_not_there() -> None:
@@ -172,3 +176,22 @@ def test_one_class_only_is_a_remark_because_a_refusal_would_tell_a_label() -> No
     found = report(outcome=["a", "a", "a"])
     assert found.ok
     assert "one class only" in found.remarks[0]
+
+
+@pytest.mark.parametrize("most", [2**23, 50], ids=["all values", "a sample"])
+def test_repeats_of_an_identifier_are_seen_among_many_values(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gnomon.table.check.MOST_HASHES", most)
+    ages = [1] * 3000
+    columns = (SCHEMA["age"], SCHEMA["key"])
+    for keys, repeats in ((range(3000), False), ([i // 3 for i in range(3000)], True)):
+        table = pa.table({"age": ages, "key": list(keys)})
+        found = check(open_source(table), Schema(columns=columns))
+        assert found.ok
+        assert bool(found.remarks) == repeats
+        bounded = Schema(columns=columns, person="key", rows_per_person=1, rows=3000)
+        remarks = check(open_source(table), bounded).remarks
+        assert [remark.split(":")[1] for remark in remarks] == (
+            [" a release would leave out about 66.7% of the rows."] if repeats else []
+        )

@@ -9,7 +9,6 @@ import pytest
 
 from gnomon.errors import DataError, SchemaError
 from gnomon.table.schema import Schema
-from gnomon.table.source import open_source
 
 TABLE = pa.table(
     {
@@ -27,7 +26,7 @@ TABLE = pa.table(
 
 
 def test_a_draft_has_names_and_kinds_and_no_value_of_the_rows() -> None:
-    text = Schema.draft(open_source(TABLE))
+    text = Schema.draft(TABLE)
     columns = tomllib.loads(text)["columns"]
     assert {name: body["kind"] for name, body in columns.items()} == {
         "age": "number",
@@ -48,7 +47,7 @@ def test_a_draft_has_names_and_kinds_and_no_value_of_the_rows() -> None:
 def test_drafts_of_two_tables_with_the_same_types_are_the_same() -> None:
     other = pa.table({"a": [1, None], "b": ["x", "y"]})
     same = pa.table({"a": [-99, 7], "b": [None, "z"]})
-    assert Schema.draft(open_source(other)) == Schema.draft(open_source(same))
+    assert Schema.draft(other) == Schema.draft(same)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +60,9 @@ def test_drafts_of_two_tables_with_the_same_types_are_the_same() -> None:
 )
 def test_an_unfilled_draft_says_what_is_lacking(data: dict[str, list[object]], sentence: str) -> None:
     with pytest.raises(SchemaError, match=sentence):
-        Schema.loads(Schema.draft(open_source(pa.table(data))))
+        Schema.loads(Schema.draft(pa.table(data)))
 
 
 def test_a_draft_of_nothing() -> None:
     with pytest.raises(DataError, match="no columns"):
-        Schema.draft(open_source(pa.table({})))
+        Schema.draft(pa.table({}))

@@ -148,8 +148,8 @@ def test_a_wrong_column_is_refused_in_one_sentence(body: str, sentence: str) -> 
         ("", "declares no column"),
         ("[other]\na = 1", "unknown part 'other'"),
         (
-            "[table]\nrows = 5\n[columns.c]\nkind = 'boolean'",
-            r"\[table\] of the schema has the unknown key 'rows'",
+            "[table]\ncolour = 5\n[columns.c]\nkind = 'boolean'",
+            r"\[table\] of the schema has the unknown key 'colour'",
         ),
         ("[table]\nname = 5\n[columns.c]\nkind = 'boolean'", "name of the .* must be text"),
         ("columns = 3", "must have tables"),
@@ -326,3 +326,40 @@ def test_floats_and_names_survive_to_the_bit(number: float, name: str) -> None:
     again = Schema.loads(Schema(columns=(Column(name=name, kind="number", low=number, high=high),)).dumps())
     assert again.columns[0].name == name
     assert float(again[name].low).hex() == number.hex()  # type: ignore[arg-type]
+
+
+def test_a_target_may_leave_its_classes_to_a_paid_selection() -> None:
+    target = Column(name="y", kind="category", estimate=True, role="target")
+    schema = Schema(columns=(Column(name="a", kind="number", estimate=True), target))
+    assert schema.estimated == schema.columns
+    assert Schema.loads(schema.dumps()) == schema
+    known = schema.with_any_estimates()
+    assert not known.estimated
+    assert len(known["y"].values) == 2
+    assert schema.with_values("y", ["a", "b", "c"])["y"].values == ("a", "b", "c")
+    for wrong in ({"role": None}, {"values": ("a", "b")}):
+        with pytest.raises(SchemaError, match="which only a target without values takes"):
+            target.with_(**wrong)
+
+
+def test_persons_and_rows_survive_every_change_of_a_schema() -> None:
+    columns = (
+        Column(name="who", kind="identifier"),
+        Column(name="a", kind="number", estimate=True),
+        Column(name="b", kind="boolean"),
+    )
+    schema = Schema(columns=columns, person="who", rows_per_person=2, rows=500)
+    for changed in (
+        schema.with_target("b"),
+        schema.with_bounds({"a": (0.0, 1.0)}),
+        Schema.loads(schema.dumps()),
+    ):
+        assert (changed.person, changed.rows_per_person, changed.rows) == ("who", 2, 500)
+    with pytest.raises(
+        SchemaError, match="classes of 'y' cannot be estimated beside person; declare its values"
+    ):
+        Schema(
+            columns=(*columns, Column(name="y", kind="category", estimate=True, role="target")),
+            person="who",
+            rows_per_person=2,
+        )

@@ -13,14 +13,19 @@ from gnomon.audit.printed import covariance_attack
 from gnomon.audit.tail import tail_attack
 from gnomon.audit.vectors import count_attack, sum_attack
 from gnomon.audit.whole import likelihood_attack
-from gnomon.audit.worst import SEED, worst_pair
+from gnomon.audit.worst import EXPECTED, SEED, worst_pair
 from gnomon.errors import ParameterError
-from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP, Unit, declared
-from gnomon.release import METHODS
-from gnomon.release.base import ModelRelease, Release
+from gnomon.methods import METHODS
+from gnomon.methods.base import Release
+from gnomon.methods.model_release import ModelRelease
+from gnomon.privacy.guarantee import Adjacency, ApproxDP, Guarantee, PureDP, Unit, declared
 
 MANY = 32  # columns for each component of a projection that a paper's noise does not look at
 COMPONENTS = 2  # few, so that the worst event is not too rare to be seen
+_FIXED = {
+    "lda-identity": 1,
+    "synthesizer": "auto",
+}  # two classes have one discriminant; one chooses by its noise
 PUBLIC_PROJECTION = ("jl-laplace", "dppro", "bernoulli-identity")  # each released row is a run of its own
 PAID_PROJECTION = ("pca-identity", "lda-identity")  # rows share a projection that was itself paid for
 
@@ -33,6 +38,7 @@ def attacks_on(
     components: int | None = None,
     calibration: str = "sound",
     unit: str = "row",
+    adjacency: str = "replace-one",
 ) -> list[Attack]:
     """The attacks on a method by name, cheapest first."""
     if method not in METHODS:
@@ -41,15 +47,20 @@ def attacks_on(
         raise ParameterError(f"The components of an audit must be at least 1. Got {components} instead.")
     if unit not in ("row", "attribute"):
         raise ParameterError(f"The unit of an audit must be row or attribute. Got {unit!r} instead.")
-    claim = declared(epsilon, delta, unit=Unit(unit))
+    if adjacency not in {one.value for one in Adjacency}:
+        raise ParameterError(
+            f"The adjacency of an audit must be replace-one or add-remove. Got {adjacency!r} instead."
+        )
+    claim = declared(epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
     p = COMPONENTS if components is None else components
     estimator = _estimator(method, claim, p, calibration, unit)
     if method in PUBLIC_PROJECTION:
         return _rows(estimator, method, claim, p)
-    X, y = few_records(_columns(p) if method in PAID_PROJECTION else p)
     labelled = getattr(estimator, "classes", None) is not None
-    pair = "another corner and class" if labelled else "another corner"
-    learnt = model_attack(estimator, method, claim, X, y if labelled else None, pair=pair)
+    few = few_records(_columns(p) if method in PAID_PROJECTION else p, labelled)
+    if claim.adjacency is Adjacency.ADD_REMOVE:
+        few = few.added()
+    learnt = model_attack(estimator, method, claim, few.X, few.y, pair=few.pair)
     learnt = replace(learnt, discrete=method == "exponential")
     if calibration == "paper" and method == "ron-gauss":
         return [covariance_attack(epsilon, p), learnt]
@@ -57,7 +68,7 @@ def attacks_on(
     if calibration == "paper":
         return [whole, learnt]
     if method == "exponential":
-        return [choice_attack(PureDP(claim.epsilon)), whole, learnt]
+        return [choice_attack(PureDP(claim.epsilon, *claim.neighbours)), whole, learnt]
     moments = isinstance(estimator, ModelRelease) and method != "blocki"  # whose noise is a sketch
     return [*(_mechanisms(claim, p) if moments else []), whole, learnt]
 
@@ -75,7 +86,13 @@ def _likelihood(method: str, claim: Guarantee, components: int | None, calibrati
     worst = worst_pair(method, claim, components, calibration)
     taken = METHODS[method]._get_param_names()
     # what is drawn in public must be the same for both tables
-    settings = {"bounds": (-1.0, 1.0), "calibration": calibration, "random_state": SEED, **worst.parameters}
+    settings = {
+        "bounds": (-1.0, 1.0),
+        "calibration": calibration,
+        "adjacency": claim.adjacency.value,
+        "random_state": SEED,
+        **worst.parameters,
+    }
     made = METHODS[method](
         claim.epsilon, claim.delta, **{key: value for key, value in settings.items() if key in taken}
     )
@@ -85,15 +102,15 @@ def _likelihood(method: str, claim: Guarantee, components: int | None, calibrati
 def _mechanisms(claim: Guarantee, p: int) -> list[Attack]:
     """The mechanisms that a model release is made of, each asked to keep the whole guarantee."""
     q = p + 1  # beside the components, a constant coordinate that counts
-    found = [moment_attack(q, claim), moment_attack(q, claim, moved_label=True)]
+    found = [moment_attack(q, claim)]
+    moved = claim.adjacency is Adjacency.REPLACE_ONE  # a record that is added takes its label with it
+    if moved:
+        found.append(moment_attack(q, claim, moved_label=True))
     if isinstance(claim, ApproxDP):
         return [*found, moment_attack(q, claim, mechanism="goe"), sum_attack(claim, p)]
     assert isinstance(claim, PureDP)
-    return [
-        *found,
-        moment_attack(1, claim, mechanism="matrix-laplace", moved_label=True),
-        count_attack(claim),
-    ]
+    one = moment_attack(1, claim, mechanism="matrix-laplace", moved_label=moved)
+    return [*found, one, count_attack(claim)]
 
 
 def _columns(p: int) -> int:
@@ -109,18 +126,18 @@ def _estimator(name: str, claim: Guarantee, p: int, calibration: str, unit: str)
         "delta": claim.delta,
         "bounds": (-1.0, 1.0),
         "classes": [0, 1],
-        "n_components": 1 if name == "lda-identity" else p,  # two classes have one discriminant
+        "n_components": _FIXED.get(name, p),
         "calibration": calibration,
+        "adjacency": claim.adjacency.value,
+        "expected_rows": EXPECTED,
         "random_state": 0,
         "unit": unit,
         **{"candidates": 64, "queries": 8, "database_rows": 4, "sketch_rows": 8},  # small, to be run often
     }
     if unit == "row":
         wanted["radius"] = 1.0  # a ball inside the box, so that its worst rows are rows of the table
-    if "unit" not in taken and unit != kind.unit:
-        raise ParameterError(
-            f"The method {name} protects one {kind.unit}, not one {unit}; use --unit {kind.unit}."
-        )
+    if "unit" not in taken and unit != "row":
+        raise ParameterError(f"The method {name} protects one row, not one {unit}; use --unit row.")
     estimator = kind(**{key: value for key, value in wanted.items() if key in taken})
     estimator._guarantee()  # refuses a calibration or a budget that the method does not know
     return estimator

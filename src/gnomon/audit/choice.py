@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 
 from gnomon.audit.attack import Attack, Runs
 from gnomon.privacy.guarantee import PureDP
 
 CANDIDATES = 32  # enough that the weight of all others hardly depends on one of them
+ROWS = 5  # of a candidate: one record changes an error by as much
 
 
 def choice_attack(claim: PureDP) -> Attack:
@@ -15,15 +19,19 @@ def choice_attack(claim: PureDP) -> Attack:
 
     Its probability rises by e^(epsilon/2) for itself and by as much again because all others fall, up to 1/CANDIDATES.
     """
-    from gnomon.baseline.exponential import choose
+    from gnomon.methods.baseline.exponential import BestDatabase
+    from gnomon.methods.baseline.net import Net, Queries
 
-    rows = 5
-    worse = np.full(CANDIDATES, rows, dtype=np.int64)
-    tables = [rows - worse, worse]
-    tables[0][0], tables[1][0] = rows, 0
+    # the noise and the choice of a real release, whose errors are given here and not counted
+    query = BestDatabase(cast(Queries, None), cast(Net, SimpleNamespace(rows=ROWS)), rows=2)
+    noise = query.noise(claim)
+    worse = np.full(CANDIDATES, ROWS, dtype=np.int64)
+    errors = [ROWS - worse, worse]
+    errors[0][0], errors[1][0] = ROWS, 0
+    gaps = [table - table.min() for table in errors]
 
     def release(neighbour: bool, runs: int) -> Runs:
-        chosen = [choose(tables[int(neighbour)], rows, claim)[0] for _ in range(runs)]
+        chosen = [int(query.release(gaps[int(neighbour)], noise)) for _ in range(runs)]
         return np.array([float(place == 0) for place in chosen])
 
     return Attack(

@@ -11,16 +11,28 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from gnomon.audit.doors import Step
+from gnomon.audit.instrumentation import Step
 
 Matrix = npt.NDArray[np.float64]
+FAR = 45.0  # scales beyond which a noise is rarer than what doubles can tell
+GAUSSIAN = {"rounded-gaussian", "discrete-gaussian", "goe", "discrete-goe"}
+PURE = {"discrete-laplace", "matrix-laplace", "upper-laplace"}
+CHOICES = {"exponential", "noisy-max"}
+NODES = 12  # of the integral over a piece of at most one scale
 
 
 def log_likelihood(step: Step) -> float:
     """The logarithm of the probability of what came out, up to a constant of the kind and the size of the noise."""
     if step.kind in _BLOCKS:
         return float(of_blocks(step.kind, step.exact, step.released, step.scale).sum())
-    return _LIKELIHOODS[step.kind](step.exact, step.released, step.scale)
+    return _LIKELIHOODS[step.kind](step.exact, step.released, scales(step))
+
+
+def scales(step: Step) -> Any:
+    """The scale of the noise, of every number where they have weights."""
+    if step.weights is None:
+        return step.scale
+    return step.scale * np.broadcast_to(np.asarray(step.weights), np.shape(step.exact))
 
 
 def of_blocks(kind: str, exact: Any, released: Any, scale: float) -> Matrix:
@@ -50,14 +62,14 @@ def _distance(exact: Any, released: Any) -> Matrix:
     return np.asarray(released - exact, dtype=np.float64)
 
 
-def _laplace(exact: Any, released: Any, scale: float) -> float:
-    z = _distance(exact, released)
-    return float(-np.abs(z).sum() / scale) + z.size * math.log(math.tanh(1 / (2 * scale)))
+def _laplace(exact: Any, released: Any, scale: Any) -> float:
+    z = np.abs(_distance(exact, released))
+    return float((np.log(np.tanh(1 / (2 * scale))) - z / scale).sum())
 
 
-def _gaussian(exact: Any, released: Any, scale: float) -> float:
+def _gaussian(exact: Any, released: Any, scale: Any) -> float:
     z = _distance(exact, released)
-    return float(-np.square(z / scale).sum() / 2) - z.size * math.log(scale)
+    return float(-(np.square(z / scale) / 2 + np.log(scale)).sum())
 
 
 def _goe(exact: Any, released: Any, scale: float) -> Matrix:
@@ -91,35 +103,74 @@ def nuclear(Z: Matrix) -> Matrix:
     return norms
 
 
+def lifted(step: Step) -> Matrix:
+    """The covariances (L, q, q) of the rows of a sketch: the moments of every class and the lift, which is the scale."""
+    exact = np.asarray(step.exact, dtype=np.float64)
+    return exact + step.scale * np.eye(exact.shape[-1])
+
+
 def _sketch(exact: Any, released: Any, scale: float) -> float:
-    """Rows of N(0, S)."""
-    S, Y = exact.astype(np.float64), np.asarray(released, dtype=np.float64)
-    return float(-(Y @ np.linalg.inv(S) * Y).sum() / 2 - len(Y) * np.linalg.slogdet(S)[1] / 2)
+    """Rows (L, r, q) of N(0, S + lift)."""
+    S, Y = lifted(Step("gaussian-sketch", scale, exact, None)), np.asarray(released, dtype=np.float64)
+    volumes = np.linalg.slogdet(S)[1]
+    return float(-(Y @ np.linalg.inv(S) * Y).sum() / 2 - Y.shape[1] * volumes.sum() / 2)
 
 
 def _choice(exact: Any, released: Any, scale: float) -> float:
     weights = -np.asarray(exact, dtype=np.float64) / scale
-    return float(weights[released] - logsumexp(weights))
+    return float(weights[int(released)] - logsumexp(weights))
 
 
-def _nothing(exact: Any, released: Any, scale: float) -> float:
-    """A public draw has the same law for both tables; a noisy maximum is left out, which only hides something."""
+def _maximum(exact: Any, released: Any, scale: float) -> float:
+    return float(log_chances(exact, scale)[int(released)])
+
+
+def log_chances(scores: Any, scale: float) -> Matrix:
+    """The logarithms of the probabilities that each score is the largest once all have Laplace noise of this scale.
+
+    P(i) is the integral of the density of score i times the chances of all others to stay below, piece by piece
+    between the scores, where the integrand is a sum of exponentials; the grid of the scores is too fine to show.
+    """
+    s = np.asarray(scores, dtype=np.float64).ravel() / scale
+    s -= s.max()
+    inside = s[s > -FAR]
+    ends = np.unique(np.concatenate([np.arange(inside.min() - FAR, FAR + 1.0), inside]))
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    half = np.diff(ends)[:, None] / 2
+    x = (ends[:-1, None] + half * (nodes + 1)).ravel()
+    z = x - s[:, None]
+    below = np.where(z < 0, z - math.log(2), np.log1p(-np.exp(-np.abs(z)) / 2))
+    inner = -np.abs(z) - math.log(2) + below.sum(axis=0) - below
+    found: Matrix = logsumexp(inner, b=(half * weights).ravel(), axis=1)
+    return found
+
+
+def _as_it_is(exact: Any, released: Any, scale: float) -> float:
+    """Without noise only the exact value can come out."""
+    return 0.0 if np.array_equal(exact, released) else -math.inf
+
+
+def _public(exact: Any, released: Any, scale: float) -> float:
+    """A public draw has the same law for both tables."""
     return 0.0
 
 
-_LIKELIHOODS: dict[str, Callable[[Any, Any, float], float]] = {
+_LIKELIHOODS: dict[str, Callable[[Any, Any, Any], float]] = {
     "discrete-laplace": _laplace,
     "rounded-gaussian": _gaussian,
     "discrete-gaussian": _gaussian,
     "gaussian-sketch": _sketch,
     "exponential": _choice,
-    "noisy-max": _nothing,
-    "public": _nothing,
+    "noisy-max": _maximum,
+    "thresholded-laplace": _public,  # a set of labels: its tail is bounded beside FrequentLabels and not attacked here
+    "public": _public,
+    "none": _as_it_is,
 }
 
 
 _BLOCKS: dict[str, Callable[[Any, Any, float], Matrix]] = {
     "goe": _goe,
+    "discrete-goe": _goe,
     "upper-laplace": _upper_laplace,
     "matrix-laplace": _matrix_laplace,
 }
@@ -156,7 +207,8 @@ def parts(first: Step, second: Step) -> list[Part]:
 
 
 def _numbers(first: Step, second: Step) -> list[Part]:
-    moved, scale = first.exact != second.exact, first.scale
+    moved, scale = first.exact != second.exact, scales(first)
+    scale = scale if first.weights is None else scale[moved]
     to_first, to_second = (np.abs(step.released - step.exact)[moved] for step in (first, second))
     costs = np.abs(second.exact - first.exact)[moved] / scale
     return list(map(Part, ((to_first - to_second) / scale).tolist(), costs.tolist()))
@@ -190,12 +242,17 @@ class Cost:
 
 def cost(first: Step, second: Step) -> Cost:
     """The exact loss of one step for two neighbouring values: reached in the limit of many runs, and never exceeded."""
-    kind, scale = first.kind, first.scale
-    if kind in ("noisy-max", "public"):
+    kind, scale = first.kind, scales(first)
+    if kind == "public":
         return Cost()
+    if kind == "none":
+        return Cost(epsilon=0.0 if np.array_equal(first.exact, second.exact) else math.inf)
+    if kind == "noisy-max":
+        moved = log_chances(second.exact, scale) - log_chances(first.exact, scale)
+        return Cost(epsilon=float(np.abs(moved).max()))
     change = np.asarray(second.exact - first.exact, dtype=np.float64)
     if kind == "discrete-laplace":
-        return Cost(epsilon=float(np.abs(change).sum()) / scale)
+        return Cost(epsilon=float(np.abs(change / scale).sum()))
     if kind == "upper-laplace":
         i, j = np.triu_indices(change.shape[-1])
         return Cost(epsilon=float(np.abs(change[..., i, j]).sum()) / scale)
@@ -204,5 +261,6 @@ def cost(first: Step, second: Step) -> Cost:
     if kind == "exponential":
         moved = logsumexp(-second.exact / scale) - logsumexp(-first.exact / scale) + change / scale
         return Cost(epsilon=float(np.abs(moved).max()))
-    assert kind in ("rounded-gaussian", "discrete-gaussian", "goe"), kind
+    if kind not in GAUSSIAN:
+        raise ValueError(f"no cost is known for a step of the kind {kind!r}")
     return Cost(squared_mu=float(np.square(change / scale).sum()))

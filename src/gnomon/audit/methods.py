@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,16 @@ import numpy.typing as npt
 
 from gnomon.audit.attack import Attack, Runs
 from gnomon.audit.bound import gaussian_family
+from gnomon.audit.instrumentation import SERIAL
 from gnomon.audit.learn import learned
-from gnomon.audit.pair import to_the_box
+from gnomon.audit.pair import Tables, Targets, to_the_box
 from gnomon.audit.vectors import laplace_scores
-from gnomon.engine.local import quiet
+from gnomon.audit.worst import Worst
 from gnomon.errors import GnomonWarning
+from gnomon.methods.base import Release
+from gnomon.methods.charging import unaccounted
 from gnomon.privacy.guarantee import Guarantee
-from gnomon.privacy.mechanism import Released
-from gnomon.release.base import Account, Release
+from gnomon.privacy.noisy_rows import NoisyRows
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float64]
@@ -27,47 +28,37 @@ SLOW = 100  # a whole fit costs as much as this many runs of a mechanism
 LEARN = 4  # a quarter of the rows teaches the score
 
 
-@dataclass
-class Witness(Account):
-    """An account that also keeps the noisy values: whatever is published is made of them."""
-
-    values: list[npt.NDArray[np.int64]] = field(default_factory=list)
-
-    def record(self, released: Released) -> Released:
-        self.values.append(released.value)
-        return super().record(released)
-
-
-def witnessed(method: Release, X: Matrix, y: Labels | None) -> Witness:
-    """The release that `fit` would make, without its certificate."""
-    guarantee = method._guarantee()
-    table = method._open(X, y, quiet)
-    method._check(table)
-    witness = Witness(guarantee)
+def fitted(method: Release, X: Matrix, y: Labels | None) -> Any:
+    """The method once it has released a table, which is small on purpose."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GnomonWarning)  # the tables of an attack are small on purpose
-        method._release(table, witness)
-    return witness
+        warnings.simplefilter("ignore", GnomonWarning)
+        return method.fit(X, y, engine=SERIAL, charge=unaccounted)
 
 
 def published(method: Release, X: Matrix, y: Labels | None) -> npt.NDArray[np.float64]:
     """All numbers that a release publishes, or makes what it publishes from."""
-    witness = witnessed(method, X, y)
-    numbers: list[Any] = [*witness.values]
-    model = getattr(method, "model_", None)
+    done = fitted(method, X, y)
+    numbers: list[Any] = []
+    for answer in done.answers_:
+        numbers += list(answer.value.chunks()) if isinstance(answer.value, NoisyRows) else [answer.value]
+    model = getattr(done, "model_", None)
     numbers += (
         [] if model is None else [getattr(model, name, []) for name in ("weights", "means", "covariances")]
     )
-    spool = getattr(method, "spool_", None)
-    numbers += [] if spool is None else [*spool.chunks()]
-    numbers += [part for part in getattr(method, "database_", ()) if part is not None]
+    numbers += [part for part in getattr(done, "database_", ()) if part is not None]
     return np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in numbers])
 
 
 def model_attack(
-    method: Release, name: str, claim: Guarantee, X: Matrix, y: Labels | None = None, *, pair: str
+    method: Release,
+    name: str,
+    claim: Guarantee,
+    X: Tables,
+    y: Targets | None = None,
+    *,
+    pair: str,
 ) -> Attack:
-    """X (2, n, m) and y (2, n) are two neighbouring tables; the score is learnt from all that is published."""
+    """X and y are two neighbouring tables; the score is learnt from all that is published."""
 
     def release(neighbour: bool, runs: int) -> Runs:
         which = int(neighbour)
@@ -77,12 +68,14 @@ def model_attack(
     return Attack(f"{name}: the whole release", pair, claim, release, slow=SLOW)
 
 
-def few_records(columns: int) -> tuple[Matrix, Labels]:
+def few_records(columns: int, labelled: bool = True) -> Worst:
     """A record that becomes another corner of the box and another class, among few others: it weighs most there."""
     X = np.zeros((2, 4, columns))
     X[:, 1:] = np.eye(3, columns) / 2
     X[0, 0], X[1, 0] = 1.0, (-1.0) ** np.arange(columns)
-    return X, np.array([[0, 0, 1, 0], [1, 0, 1, 0]])
+    if not labelled:
+        return Worst(X, None, "another corner", {})
+    return Worst(X, np.array([[0, 0, 1, 0], [1, 0, 1, 0]]), "another corner and class", {})
 
 
 def row_attack(method: Release, name: str, claim: Guarantee, *, columns: int, unit: str = "row") -> Attack:
@@ -91,15 +84,15 @@ def row_attack(method: Release, name: str, claim: Guarantee, *, columns: int, un
     For methods whose projection is public and the same for both tables.
     """
     start = np.stack([np.ones(columns), -np.ones(columns)])
-    tried: Any = method.fit(start, *_label(method, 0, 2))
+    tried: Any = method.fit(start, *_label(method, 0, 2), charge=unaccounted)
     laplace = tried.noise_.kind == "discrete-laplace"
     pair = _farthest(np.asarray(tried.projection_), laplace, unit)
 
     def release(neighbour: bool, runs: int) -> Runs:
         which = int(neighbour)
         label = _label(method, which if unit == "row" else 0, runs)
-        fitted: Any = method.fit(np.tile(pair[which], (runs, 1)), *label)
-        rows: Matrix = np.concatenate(list(fitted.spool_.chunks())).astype(np.float64)
+        done: Any = method.fit(np.tile(pair[which], (runs, 1)), *label, charge=unaccounted)
+        rows: Matrix = np.concatenate(list(done.rows_.chunks())).astype(np.float64)
         return rows
 
     words = "opposite rows" if unit == "row" else "one attribute at its two ends"

@@ -13,25 +13,28 @@ from gnomon.audit.bound import gaussian_family
 from gnomon.audit.likelihood import sharper
 from gnomon.audit.pair import Matrix, orthogonal_pair, search_pair, to_the_box
 from gnomon.privacy.accounting import mu_of, rho_of
-from gnomon.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
+from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import (
     Event,
     MomentMechanism,
-    MomentNoise,
+    Noise,
     Released,
     best_spend,
     moment_noise,
     release_moments,
 )
 from gnomon.privacy.sensitivity import Norm
-from gnomon.release.map import PublicMap
+from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import GRID
-from gnomon.statistics.moments import Moments, ball
+from gnomon.statistics.queries import Moments
+from gnomon.table.rows import Rows
+from gnomon.table.target import Target
 
 Whole = npt.NDArray[np.int64]
+BALL = GRID**2
 TOGETHER = 2**17  # entries of all runs in one call
 DIGITS = 9  # of a score: many outcomes tell exactly as much, and no threshold should cut between their rounding errors
-WIDE = ("goe", "discrete-gaussian", "none")  # a wide matrix holds many pairs that do not touch
+WIDE = ("goe", "discrete-goe", "none")  # a wide matrix holds many pairs that do not touch
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def moment_attack(
     learn: bool = False,
     product: bool = False,
 ) -> Attack:
-    """One record with q coordinates in the ball is replaced; with `moved_label`, only its label is.
+    """One record with q coordinates in the ball is replaced; with `moved_label`, only its label is. Under a claim about
+    added records, it is added.
 
     The score is the likelihood ratio of the noise that should be there; with `learn` it is learnt from the released
     numbers, which finds noise that is missing where the likelihood would not look.
@@ -73,7 +77,8 @@ def moment_attack(
     """
     loss = _loss(claim, q, mechanism)
     named = _planned(q, loss, mechanism, 2 if moved_label else 1).mechanism
-    tables = _tables(q, named, moved_label)
+    added = claim.adjacency is Adjacency.ADD_REMOVE
+    tables = _added_record(q, named) if added else _tables(q, named, moved_label)
     score = _ratio_of_blocks if product else _gaussian if named in WIDE else _ratio
     together = _together(tables.first, loss, mechanism)
 
@@ -92,7 +97,9 @@ def moment_attack(
         return np.concatenate(found)[:runs]
 
     what = (
-        "its label moves, by blocks"
+        "one record more"
+        if added
+        else "its label moves, by blocks"
         if product
         else "its label moves"
         if moved_label
@@ -111,23 +118,21 @@ def moment_attack(
 
 
 def _release(S: Whole, loss: Spendable, mechanism: MomentMechanism) -> Released:
-    return release_moments(
-        S, ball(0), loss, statistic="moments", adjacency=loss.adjacency, mechanism=mechanism
-    )
+    return release_moments(S, BALL, loss, statistic="moments", adjacency=loss.adjacency, mechanism=mechanism)
 
 
 def _loss(claim: Guarantee, q: int, mechanism: MomentMechanism) -> Spendable:
     if mechanism == "auto" or not isinstance(claim, ApproxDP):
         return best_spend(claim, q)
-    if mechanism == "discrete-gaussian":
-        return ZCDP(rho_of(claim.epsilon, claim.delta))
+    if mechanism == "discrete-goe":
+        return ZCDP(rho_of(claim.epsilon, claim.delta), *claim.neighbours)
     if mechanism == "goe":
-        return GaussianDP(mu_of(claim.epsilon, claim.delta))
-    return PureDP(claim.epsilon)
+        return GaussianDP(mu_of(claim.epsilon, claim.delta), *claim.neighbours)
+    return PureDP(claim.epsilon, *claim.neighbours)
 
 
-def _planned(q: int, loss: Spendable, mechanism: MomentMechanism, blocks: int) -> MomentNoise:
-    return moment_noise(q, loss, ball=ball(0), blocks=blocks, mechanism=mechanism)
+def _planned(q: int, loss: Spendable, mechanism: MomentMechanism, blocks: int) -> Noise:
+    return moment_noise(q, loss, ball=BALL, blocks=blocks, mechanism=mechanism)
 
 
 def _together(S: Whole, loss: Spendable, mechanism: MomentMechanism) -> int:
@@ -150,8 +155,15 @@ def _tables(q: int, named: str, moved_label: bool) -> Tables:
     return _of_records(to_the_box(x)[None, :], to_the_box(y)[None, :])
 
 
+def _added_record(q: int, named: str) -> Tables:
+    """Nothing against a record of full length: evenly in all coordinates, or one in each where many fit."""
+    if named in WIDE:
+        return _of_records(np.zeros((q, q)), np.eye(q))
+    return _of_records(np.zeros((1, q)), to_the_box(np.ones(q))[None, :])
+
+
 def _of_records(X: Matrix, Y: Matrix, labels: tuple[int, int] = (0, 0), classes: int = 1) -> Tables:
-    """Rows as a method sums them: through the public map, on the grid, clipped to the ball."""
+    """Rows as a method sums them: through a frame, on the grid, clipped to the ball."""
     each = [
         np.stack([_moments(row, label, classes) for row in rows])
         for rows, label in zip((X, Y), labels, strict=True)
@@ -161,8 +173,8 @@ def _of_records(X: Matrix, Y: Matrix, labels: tuple[int, int] = (0, 0), classes:
 
 
 def _moments(row: Matrix, label: int, classes: int) -> Whole:
-    rows = PublicMap.identity(len(row), radius=1.0).integers(row[None, :], 0)[:, :-1]
-    return Moments.of_batch(rows, np.array([label]), classes).matrix
+    frame, target = Frame.identity(len(row), radius=1.0), Target("y", classes)
+    return Moments("", frame, target, by_class=True).of_batch(Rows.of(row[None, :], np.array([label])))
 
 
 # --- Likelihoods ---

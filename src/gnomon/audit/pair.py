@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,8 @@ from gnomon.privacy.sensitivity import Norm
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
+Tables = Matrix | Sequence[Matrix]  # two tables (n, m), one array (2, n, m) where they have as many rows
+Targets = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]  # what stands beside their rows
 
 
 def orthogonal_pair(p: int, constant: float = 0.0) -> tuple[Vector, Vector]:

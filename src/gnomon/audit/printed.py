@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.audit.attack import Attack, Runs
-from gnomon.audit.methods import Witness, witnessed
+from gnomon.audit.methods import fitted
 from gnomon.errors import ParameterError
+from gnomon.methods.ron_gauss import RonGauss
 from gnomon.privacy.guarantee import PureDP
 from gnomon.privacy.mechanism import Event, release_vector
-from gnomon.release.map import PublicMap
-from gnomon.release.ron_gauss import RonGauss
-from gnomon.statistics.moments import Moments
+from gnomon.statistics.frame import Frame
+from gnomon.statistics.queries import Moments
+from gnomon.table.rows import Rows
 
 Whole = npt.NDArray[np.int64]
 
@@ -53,8 +54,8 @@ def _printed_event(epsilon: float, p: int) -> Event:
     """What a real release with the printed calibration spends on its covariance."""
     X = np.eye(p)[:2] if p > 1 else np.array([[1.0], [-1.0]])
     method = RonGauss(epsilon, bounds=(-1, 1), n_components=p, calibration="paper", random_state=0)
-    witness: Witness = witnessed(method, X, None)
-    return witness.events[-1]
+    used: Event = fitted(method, X, None).events_[-1]
+    return used
 
 
 def _worst_covariances(even: int, p: int) -> Whole:
@@ -64,6 +65,5 @@ def _worst_covariances(even: int, p: int) -> Whole:
     pair = np.zeros((2, p))
     pair[0, :even] = np.r_[np.full(half, c), np.full(half, s)]
     pair[1, :even] = np.r_[np.full(half, -s), np.full(half, c)]
-    chart = PublicMap.identity(p, radius=1.0, normalise=True)
-    rows = chart.integers(pair, 0)[:, :-1]
-    return np.stack([Moments.of_batch(row[None, :]).matrix.ravel() for row in rows])
+    query = Moments("", Frame.identity(p, radius=1.0, normalise=True))
+    return np.stack([query.of_batch(Rows.of(row[None, :])).ravel() for row in pair])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,9 @@ from scipy.special import gammaincc
 from scipy.stats import chi2
 
 from gnomon.audit.bound import Family, Shares
-from gnomon.baseline.sketch import sketch_epsilon
+from gnomon.audit.instrumentation import Step
+from gnomon.audit.likelihood import lifted
+from gnomon.methods.baseline.sketch import sketch_epsilon
 
 Vector = npt.NDArray[np.float64]
 NODES = 64  # of the average over one chi-square variable
@@ -63,8 +64,8 @@ def _above(x: Vector, rows: int) -> Vector:
     return found
 
 
-def stands_out(first: Any, second: Any) -> float:
-    """By how much a record stretches the matrix of a sketch along itself: tau, for the pair that is attacked."""
-    S, R = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    ratios = eigh(S, R, eigvals_only=True)
+def stands_out(first: Step, second: Step) -> float:
+    """By how much a record stretches the matrix of any class along itself: tau, for the pair that is attacked."""
+    pairs = zip(lifted(first), lifted(second), strict=True)
+    ratios = np.concatenate([eigh(S, R, eigvals_only=True) for S, R in pairs])
     return float(max(ratios.max(), 1 / ratios.min())) - 1

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from gnomon.audit.attack import Attack
 from gnomon.audit.whole import Trials
+from gnomon.methods.base import Release
 from gnomon.privacy.guarantee import Guarantee
-from gnomon.release.base import Release
 
 NODES = 20_000  # of the average over the projection
 

@@ -19,22 +19,26 @@ Whole = npt.NDArray[np.int64]
 
 
 def count_attack(claim: PureDP) -> Attack:
-    """One record's label moves: one count falls and one rises."""
-    sensitivity = class_counts(Norm.L1, adjacency=Adjacency.REPLACE_ONE)
-    tables = np.array([[5, 3], [4, 4]], dtype=np.int64)
-    return vector_attack("class counts", "its label moves", tables, sensitivity, claim, claim)
+    """One record's label moves: one count falls and one rises; or a record is added."""
+    sensitivity = class_counts(Norm.L1, adjacency=claim.adjacency)
+    added = claim.adjacency is Adjacency.ADD_REMOVE
+    tables = np.array([[5, 3], [6, 3] if added else [4, 4]], dtype=np.int64)
+    pair = "one record more" if added else "its label moves"
+    return vector_attack("class counts", pair, tables, sensitivity, claim, claim)
 
 
 def sum_attack(claim: ApproxDP, columns: int, *, discrete: bool = False) -> Attack:
-    """One row of length 1 becomes its opposite."""
-    sensitivity = row_sum(Norm.L2, columns=columns, radius=GRID, adjacency=Adjacency.REPLACE_ONE)
+    """One row of length 1 becomes its opposite, or is added."""
+    sensitivity = row_sum(Norm.L2, columns=columns, radius=GRID, adjacency=claim.adjacency)
     x = np.full(columns, math.floor(GRID / math.sqrt(columns)), dtype=np.int64)
-    loss: Spendable = GaussianDP(mu_of(claim.epsilon, claim.delta))
+    added = claim.adjacency is Adjacency.ADD_REMOVE
+    loss: Spendable = GaussianDP(mu_of(claim.epsilon, claim.delta), *claim.neighbours)
     if discrete:
-        loss = ZCDP(rho_of(claim.epsilon, claim.delta))
-    return vector_attack(
-        f"sum of {columns} columns", "opposite rows", np.stack([-x, x]), sensitivity, loss, claim
+        loss = ZCDP(rho_of(claim.epsilon, claim.delta), *claim.neighbours)
+    tables, pair = (
+        (np.stack([0 * x, x]), "one record more") if added else (np.stack([-x, x]), "opposite rows")
     )
+    return vector_attack(f"sum of {columns} columns", pair, tables, sensitivity, loss, claim)
 
 
 def vector_attack(

@@ -2,20 +2,21 @@
 
 A record is worst when it uses up every step of a method at once: it lies beyond every ball that rows are clipped to, on
 opposite or orthogonal sides for the two tables, and its label moves. Other records lie at zero, in a class of their own,
-where they neither help nor hide it; where a method first looks how far its rows reach, there are enough of them that it
-looks closely.
+where they neither help nor hide it; where a method first measures where its rows lie, there are enough of them
+that the ball around them is small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.privacy.guarantee import Guarantee, PureDP
+from gnomon.audit.pair import Tables, Targets
+from gnomon.privacy.guarantee import Adjacency, Guarantee, PureDP
 from gnomon.privacy.mechanism import best_spend
 from gnomon.projection.orthonormal import haar
 
@@ -25,17 +26,32 @@ SEED = 0  # of public draws, so that both tables and the attacker see the same p
 HIDDEN = (
     16  # columns behind a projection to one: a ball that holds most rows is far smaller than the worst row
 )
-CROWD = 300  # records at zero that make a first look see how close they are
+CROWD = 300  # records at zero, around which a method draws a small ball
+
+FEW = {"candidates": 256, "queries": 1, "database_rows": 1, "random_state": SEED}
+MAGNITUDE = 1000  # of a private number of rows, where none is declared
+
+
+EXPECTED = 1000  # rows: the public order of magnitude where their number is private
 
 
 @dataclass(frozen=True)
 class Worst:
-    """Two tables X (2, n, m) and y (2, n) that differ in their first record, and the parameters that make it worst."""
+    """Two tables X and y that differ in their first record, and the parameters that make it worst."""
 
-    X: Matrix
-    y: Labels | None
+    X: Tables
+    y: Targets | None
     pair: str
     parameters: dict[str, Any]
+
+    def added(self) -> Worst:
+        """The first table without its first record, and with it: a neighbour where the number of rows is private.
+
+        A sum moves by what the record adds to it, and the record of the first table adds all that it may.
+        """
+        X, y = self.X[0], None if self.y is None else self.y[0]
+        labels = None if y is None else (y[1:], y)
+        return replace(self, X=(X[1:], X), y=labels, pair="one record more")
 
 
 def worst_pair(
@@ -44,7 +60,15 @@ def worst_pair(
     """The worst pair of a method at this budget; `components` where its dimension can be chosen."""
     if calibration == "paper" and method in _AS_PRINTED:
         return _AS_PRINTED[method]()
-    return _PAIRS[method](claim, components)
+    if claim.adjacency is Adjacency.ADD_REMOVE:
+        worst = _ADDED[method]() if method in _ADDED else _pair(method)(claim, components).added()
+        return replace(worst, parameters={**worst.parameters, "expected_rows": EXPECTED})
+    return _pair(method)(claim, components)
+
+
+def _pair(method: str) -> Callable[[Guarantee, int | None], Worst]:
+    """A method without a pair of its own is attacked by one that most statistics hide hardest."""
+    return _PAIRS.get(method, _corners)
 
 
 def _smallest(claim: Guarantee) -> int:
@@ -84,15 +108,18 @@ def _modips(claim: Guarantee, components: int | None) -> Worst:
     return Worst(X, y, "opposite sides and classes", {"classes": [0, 1]})
 
 
-def _pca_gauss(claim: Guarantee, components: int | None) -> Worst:
-    """Orthogonal corners of the box; one matrix holds all features, and the labels or (pure) a constant beside them."""
-    labelled = not isinstance(claim, PureDP)
-    m = components or (_smallest(claim) - 2 if labelled else 2)
+def _corners(claim: Guarantee, components: int | None) -> Worst:
+    """Orthogonal corners of the box in two classes: second moments see them at full length, all together or by class."""
+    m = components or 2
     m += m % 2
-    X, y = _tables(np.ones(m), np.resize([1.0, -1.0], m), (0, 1) if labelled else None)
-    if labelled:
-        return Worst(X, y, "orthogonal rows of two classes", {"classes": [0, 1], "n_components": m})
-    return Worst(X, None, "orthogonal rows", {})
+    X, y = _tables(np.ones(m), np.resize([1.0, -1.0], m), (0, 1), n=CROWD)
+    return Worst(X, y, "orthogonal rows of two classes", {"classes": [0, 1]})
+
+
+def _pca_gauss(claim: Guarantee, components: int | None) -> Worst:
+    """Corners, and all directions are kept, so that no PCA can turn away from the record."""
+    found = _corners(claim, components)
+    return replace(found, parameters={**found.parameters, "n_components": found.X[0].shape[1]})
 
 
 def _pca_gauss_as_printed() -> Worst:
@@ -133,8 +160,14 @@ def _exponential(claim: Guarantee, components: int | None) -> Worst:
     """Databases of one row and one half-space: few candidates lie inside, and one record of two decides how many should."""
     X, _ = _tables(np.ones(1), -np.ones(1), None)
     X[:, 1] = 1.0
-    few = {"candidates": 256, "queries": 1, "database_rows": 1, "random_state": SEED}
-    return Worst(X, None, "the only record outside", few)
+    return Worst(X, None, "the only record outside", dict(FEW))
+
+
+def _exponential_added() -> Worst:
+    """As many rows as the public order of magnitude, half of them in the half-space: one more decides who errs less."""
+    X = np.ones((MAGNITUDE + 1, 1))
+    X[MAGNITUDE // 2 + 1 :] = -1.0
+    return Worst((X[1:], X), None, "one record more", dict(FEW))
 
 
 _PAIRS: dict[str, Callable[[Guarantee, int | None], Worst]] = {
@@ -147,6 +180,7 @@ _PAIRS: dict[str, Callable[[Guarantee, int | None], Worst]] = {
     "blocki": _blocki,
     "exponential": _exponential,
 }
+_ADDED: dict[str, Callable[[], Worst]] = {"exponential": _exponential_added}
 _AS_PRINTED: dict[str, Callable[[], Worst]] = {
     "pca-gauss": _pca_gauss_as_printed,
     "dprp": _dprp_as_printed,

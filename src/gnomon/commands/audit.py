@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.options import Delta, Epsilon
+from gnomon.commands.options import Delta, Epsilon, Neighbouring
 from gnomon.commands.terminal import console, say
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def run(
         str, typer.Option("--calibration", metavar="HOW", help="sound, or paper: the noise as it is printed.")
     ] = "sound",
     unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="row or attribute.")] = "row",
+    adjacency: Neighbouring = "replace-one",
     runs: Annotated[
         int,
         typer.Option(
@@ -54,7 +55,13 @@ def run(
 
     found = []
     for attack in attacks_on(
-        method, epsilon=epsilon, delta=delta, components=components, calibration=calibration, unit=unit
+        method,
+        epsilon=epsilon,
+        delta=delta,
+        components=components,
+        calibration=calibration,
+        unit=unit,
+        adjacency=adjacency,
     ):
         found.append(audit(attack, max(FEWEST, runs // attack.slow) if runs >= FEWEST else runs))
     _print(found)

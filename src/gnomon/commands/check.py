@@ -1,12 +1,13 @@
-"""gnomon check: does every cell fit the schema; for the custodian's eyes."""
+"""gnomon check: what the schema lacks and which cells do not fit it; for the custodian's eyes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gnomon.commands.options import Data, SchemaFile, Target
+from gnomon.commands.options import Database, DataOrDatabase, SchemaFile, SqlQuery, SqlTable, Target, opened
 from gnomon.commands.terminal import Watch, console, printable, say
-from gnomon.errors import DataError
+from gnomon.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
     from gnomon.table.check import CheckReport
@@ -14,29 +15,61 @@ if TYPE_CHECKING:
 NAME = "check"
 
 
-def run(data: Data, schema: SchemaFile, target: Target = None) -> None:
-    """Compare every cell of a table with its schema and count what does not fit.
+def run(
+    schema: SchemaFile,
+    data: DataOrDatabase = None,
+    target: Target = None,
+    database: Database = None,
+    query: SqlQuery = None,
+    table: SqlTable = None,
+) -> None:
+    """List every gap of a schema, compare every cell with it and count what does not fit.
 
-    The counts come from the private rows: they are for you, the custodian, and not for publication. Cells
-    out of bounds are clipped by a release; cells of the other kinds make it refuse. Nothing is charged.
+    The counts come from the private rows: they are for your eyes only. A release clips cells out of bounds and
+    makes valid cells of the others by the schema's policy; with --strict it refuses them. Nothing is charged.
 
     [bold]Example[/]: gnomon check ward.parquet --schema schema.toml
     """
     from gnomon.table.check import check
-    from gnomon.table.schema import Schema
-    from gnomon.table.source import open_source
+    from gnomon.table.diagnose import diagnose
+    from gnomon.table.gaps import load_gaps
 
-    loaded = Schema.load(schema)
-    declared = loaded if target is None else loaded.with_target(target)
-    source = open_source(data, schema=declared)
+    gaps = load_gaps(schema)
+    _print_gaps(gaps.sentences)
+    if gaps.schema is None:
+        raise SchemaError(gaps.sentences[0] + _more(len(gaps.sentences)))
+    loaded = gaps.schema
+    if loaded.patterns:
+        loaded = loaded.expand(opened(data, database, query, table, loaded).names)
+    known = target is None or any(column.name == target for column in loaded.columns)
+    declared = loaded.with_target(target) if target is not None and (known or not gaps.sentences) else loaded
+    source = opened(data, database, query, table, declared)
     with Watch(passes=1) as watch:
         report = check(source, declared, watch)
-    _print(report)
+    _print(replace(report, undeclared=tuple(name for name in report.undeclared if not gaps.cover(name))))
+    for remark in diagnose(source, declared, report):
+        say(remark)
+    if any(column.problem for column in report.columns):
+        say(
+            "A release would make valid cells of these by the schema's policy; with --strict it would refuse the table."
+        )
+    if gaps.sentences:
+        raise SchemaError(gaps.sentences[0] + _more(len(gaps.sentences) + len(report.problems)))
     if not report.ok:
-        count = len(report.problems)
-        more = "" if count == 1 else f" (the first of {count} problems, listed above)"
-        raise DataError(report.problems[0] + more)
-    say("The table fits its schema: a release would accept it.")
+        raise DataError(report.problems[0] + _more(len(report.problems)))
+    say("The table fits its schema: a strict release would accept it.")
+
+
+def _more(count: int) -> str:
+    return "" if count == 1 else f" (the first of {count} problems, listed above)"
+
+
+def _print_gaps(sentences: tuple[str, ...]) -> None:
+    if sentences:
+        many = "1 declaration" if len(sentences) == 1 else f"{len(sentences)} declarations"
+        say(f"{many} of the schema to be completed; the cells of these columns are not checked yet.")
+    for sentence in sentences:
+        say(f"- {sentence}")
 
 
 def _print(report: CheckReport) -> None:
@@ -54,8 +87,7 @@ def _print(report: CheckReport) -> None:
         else:
             plain += 1
     say(
-        f"{report.rows:,} rows, {len(report.columns):,} released columns. Not for release: counts of private "
-        "cells."
+        f"{report.rows:,} rows, {len(report.columns):,} released columns. For your eyes only: counts of private cells."
     )
     if table.row_count:
         console().print(table)
@@ -65,6 +97,6 @@ def _print(report: CheckReport) -> None:
         say(f"Not in the schema, and never read: {', '.join(report.undeclared)}.")
     for remark in report.remarks:
         say(remark)
-    if len(report.problems) > 1:
+    if report.problems:
         for problem in report.problems:
             say(f"- {problem}")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from inspect import cleandoc
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gnomon.errors import ParameterError
+
+if TYPE_CHECKING:
+    from gnomon.table.base import Source
+    from gnomon.table.schema import Schema
 
 
 def prose(doc: str | None) -> str:
@@ -16,12 +20,27 @@ def prose(doc: str | None) -> str:
     return "\n\n".join(" ".join(part.split()) for part in cleandoc(doc or "").split("\n\n"))
 
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="The table: .parquet, .csv, .csv.gz, .arrow, .feather, or a folder of Parquet files.",
+_FORMATS = (
+    "The table: .parquet, .csv, .tsv, .txt, .jsonl (text also .gz, .zst), .xlsx, .arrow, .feather, or a folder of "
+    "Parquet files"
+)
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=f"{_FORMATS}.")]
+DataOrDatabase = Annotated[
+    Path | None, typer.Argument(metavar="[DATA]", help=f"{_FORMATS}; or --database.", show_default=False)
+]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="URL",
+        help="postgresql://... or sqlite:///..., without a password: that comes from the environment or the driver's file.",
     ),
+]
+SqlQuery = Annotated[
+    str | None, typer.Option("--query", metavar="SQL", help="The rows of the database to read.")
+]
+SqlTable = Annotated[
+    str | None, typer.Option("--table", metavar="NAME", help="The table of the database to read.")
 ]
 SchemaFile = Annotated[Path, typer.Option("--schema", "-s", metavar="FILE", help="The schema (schema.toml).")]
 Epsilon = Annotated[
@@ -61,7 +80,24 @@ ProtectedUnit = Annotated[
     typer.Option(
         "--unit",
         metavar="UNIT",
-        help="What is protected: row (a whole record) or attribute (one cell of it).",
+        help="What is protected: row or attribute (one cell of it). A schema that names persons protects persons.",
+    ),
+]
+Neighbouring = Annotated[
+    str,
+    typer.Option(
+        "--adjacency",
+        metavar="HOW",
+        help="replace-one (the number of rows is public), or add-remove: it is private, and rows in the schema's [table] "
+        "says about how many there are.",
+    ),
+]
+AccountOption = Annotated[
+    str | None,
+    typer.Option(
+        "--account",
+        metavar="NAME",
+        help="The budget account to charge, if not the schema's ([table] account, or else its name).",
     ),
 ]
 LedgerFile = Annotated[
@@ -72,6 +108,51 @@ LedgerFile = Annotated[
         help="The ledger of budgets, if not the usual one (GNOMON_LEDGER, or gnomon's folder in your home).",
     ),
 ]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        help="What reads the rows: local (threads of this process), dask or spark.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="URL",
+        help="The scheduler (tcp://... for dask, spark://... or sc://... for spark); by default on this machine.",
+    ),
+]
+Shared = Annotated[
+    str | None,
+    typer.Option(
+        "--shared",
+        metavar="DIR",
+        help="A folder that this machine and all workers see, for encoded rows while the release runs.",
+    ),
+]
+
+
+def opened(
+    data: Path | None,
+    database: str | None,
+    query: str | None,
+    table: str | None,
+    schema: Schema | None = None,
+) -> Source:
+    """The table that a command was given: a file, or a query or table of a database."""
+    from gnomon.table.source import open_source
+
+    if (data is None) == (database is None):
+        raise ParameterError("Give either DATA or --database, and not both.")
+    if database is None:
+        if query is not None or table is not None:
+            raise ParameterError("The options --query and --table belong to --database; name one.")
+        return open_source(data, schema=schema)
+    from gnomon.table.database import open_database
+
+    return open_database(database, query=query, table=table, schema=schema)
 
 
 def one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:

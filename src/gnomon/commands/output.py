@@ -12,7 +12,7 @@ from gnomon.errors import OutputError
 
 
 @contextmanager
-def new_file(out: Path) -> Iterator[Path]:
+def new_file(out: Path, *, mode: int = 0o644) -> Iterator[Path]:
     """A path beside `out` to write to; it becomes `out` when all went well, and disappears otherwise."""
     parent = out.absolute().parent
     try:
@@ -29,7 +29,7 @@ def new_file(out: Path) -> Iterator[Path]:
         yield beside
         with beside.open("rb") as written:
             os.fsync(written.fileno())
-        beside.chmod(0o644)
+        beside.chmod(mode)
         beside.rename(out)
     except OSError as problem:
         raise OutputError(

@@ -6,22 +6,32 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.options import Delta, Epsilon, ProtectedUnit, SchemaFile, Target, one_of
+from gnomon.commands.options import Delta, Epsilon, Neighbouring, ProtectedUnit, SchemaFile, Target, one_of
 from gnomon.commands.terminal import console, say
+from gnomon.errors import ParameterError
 
 if TYPE_CHECKING:
-    from gnomon.plan import MethodPlan
+    from gnomon.methods.planning import MethodPlan
 
 NAME = "plan"
 
 
 def run(
     schema: SchemaFile,
-    rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", help="How many rows the table has.")],
     epsilon: Epsilon,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            "-n",
+            metavar="N",
+            help="How many rows the table has, if not about as many as the schema says.",
+        ),
+    ] = None,
     delta: Delta = 0.0,
     target: Target = None,
     unit: ProtectedUnit = "row",
+    adjacency: Neighbouring = "replace-one",
 ) -> None:
     """Show what a budget buys, per method. Reads no data and charges nothing.
 
@@ -30,29 +40,38 @@ def run(
 
     [bold]Example[/]: gnomon plan --schema schema.toml --rows 5000 --epsilon 1 --delta 1e-6
     """
-    from gnomon.plan import elsewhere, plan
-    from gnomon.privacy.guarantee import Unit, declared
+    from gnomon.methods.opening import promised
+    from gnomon.plan import choose, elsewhere, plan
+    from gnomon.privacy.guarantee import Adjacency, Unit
+    from gnomon.report.words import protects
     from gnomon.table.schema import Schema
 
     one_of("--unit", unit, ("row", "attribute"))
+    one_of("--adjacency", adjacency, ("replace-one", "add-remove"))
     loaded = Schema.load(schema)
-    plans = plan(loaded, rows, declared(epsilon, delta, unit=Unit(unit)), target)
+    rows = loaded.rows if rows is None else rows
+    if rows is None:
+        raise ParameterError(
+            "The option --rows must be given, because the [table] of the schema says no rows."
+        )
+    guarantee = promised(loaded, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
+    plans = plan(loaded, rows, guarantee, target)
     shown = "pure" if delta == 0 else f"delta = {delta:g}"
     say(
-        f"{rows:,} rows, epsilon = {epsilon:g} ({shown}), {len(loaded.released):,} released columns. No data "
-        "were read."
+        f"{rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} ({guarantee.adjacency.value}), "
+        f"{len(loaded.released):,} released columns. No data were read."
     )
     _print(plans)
     say()
     if loaded.estimated:
-        from gnomon.release.bounds import SHARE
+        from gnomon.methods.bounds import SHARE
 
         names = ", ".join(column.name for column in loaded.estimated)
-        say(f"{SHARE:.0%} of the budget, left out above, would go to estimating the bounds of: {names}.")
+        say(f"{SHARE:.0%} of the budget, left out above, would go to what is estimated of: {names}.")
     for planned in plans:
         say(f"{planned.method}: {planned.advice}")
     if plans:
-        say(f"--method auto would use {plans[0].method}.")
+        say(f"--method auto means {choose(loaded, rows, guarantee)}.")
     hint = elsewhere(loaded)
     if hint is not None:
         say(hint)

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gnomon.commands.options import (
-    Data,
+    AccountOption,
+    Cluster,
+    Database,
+    DataOrDatabase,
     Delta,
+    EngineName,
     Epsilon,
     LedgerFile,
+    Neighbouring,
     ProtectedUnit,
     SchemaFile,
+    Shared,
+    SqlQuery,
+    SqlTable,
     Target,
     Task,
     one_of,
+    opened,
 )
 from gnomon.commands.terminal import Watch, say
 from gnomon.errors import ParameterError
 
 if TYPE_CHECKING:
+    from gnomon.methods.base import Release
     from gnomon.privacy.guarantee import Guarantee
-    from gnomon.release.base import Release
     from gnomon.table.schema import Schema
     from gnomon.table.source import Source
 
@@ -31,7 +41,6 @@ NAME = "release"
 
 
 def run(
-    data: Data,
     schema: SchemaFile,
     epsilon: Epsilon,
     out: Annotated[
@@ -41,6 +50,10 @@ def run(
         str,
         typer.Option("--method", "-m", metavar="NAME", help="A method that 'gnomon plan' lists, or auto."),
     ] = "auto",
+    data: DataOrDatabase = None,
+    database: Database = None,
+    query: SqlQuery = None,
+    table: SqlTable = None,
     delta: Delta = 0.0,
     target: Target = None,
     task: Task = None,
@@ -50,10 +63,14 @@ def run(
     rows: Annotated[
         int | None,
         typer.Option(
-            "--rows", "-n", metavar="N", help="How many rows to publish; by default as many as were read."
+            "--rows",
+            "-n",
+            metavar="N",
+            help="How many rows to publish; by default as many as were read, or counted with noise.",
         ),
     ] = None,
     unit: ProtectedUnit = "row",
+    adjacency: Neighbouring = "replace-one",
     calibration: Annotated[
         str,
         typer.Option(
@@ -73,7 +90,26 @@ def run(
             help="Repeats the projection and the sampling of the model. It never reaches the noise.",
         ),
     ] = None,
+    account: AccountOption = None,
     ledger: LedgerFile = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign",
+            metavar="KEY",
+            help="Sign the certificate by this private key (Ed25519 in PEM; 'gnomon verify --help' says how to make one).",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse a table with cells that do not fit, before the charge; the promise is then for tables that do.",
+        ),
+    ] = False,
+    engine: EngineName = "local",
+    cluster: Cluster = None,
+    shared: Shared = None,
     not_private: Annotated[
         bool,
         typer.Option("--not-private", help="Allow --epsilon inf: no noise, no privacy, for comparison only."),
@@ -81,24 +117,26 @@ def run(
 ) -> None:
     """Make a private release of a table: a folder that may be published as it is.
 
-    Everything public is checked first, then every cell against the schema. Only then is the budget charged
-    to the ledger, and only after that are the rows read for the release. A refusal writes nothing and charges
-    nothing.
+    Everything public is checked first, and the rows are read. Only then is the budget charged to the ledger, and only
+    after that is anything measured. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
+    refusal. A refusal writes nothing and charges nothing.
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
     """
     from gnomon.commands.budget import left
+    from gnomon.engine.choice import engine_named
     from gnomon.privacy.ledger import Ledger
     from gnomon.publish import publish
     from gnomon.release.folder import check_place
-    from gnomon.table.source import open_source
+    from gnomon.release.formats import FORMATS
 
-    declared = _schema(schema, target, task)
-    one_of("--format", format, ("parquet", "csv"))
+    declared = _schema(schema, target, task, lambda known: opened(data, database, query, table, known).names)
+    one_of("--format", format, tuple(FORMATS))
     one_of("--unit", unit, ("row", "attribute"))
+    one_of("--adjacency", adjacency, ("replace-one", "add-remove"))
     check_place(out)
-    source = open_source(data, schema=declared)
-    chosen = _choose(method, declared, source, epsilon, delta, unit)
+    source = opened(data, database, query, table, declared)
+    chosen = _choose(method, declared, source, epsilon, delta, unit, adjacency)
     estimator = _estimator(
         chosen,
         unit=unit,
@@ -108,21 +146,37 @@ def run(
         task=task,
         n_components=_components(components),
         calibration=calibration,
+        adjacency=adjacency,
         random_state=seed,
         not_private=not_private,
     )
-    with Watch(passes=_passes(declared)) as watch:
+    with engine_named(engine, cluster, shared) as engine_, Watch(passes=_passes(declared) + strict) as watch:
         balance = publish(
-            source, estimator, out, ledger=Ledger(ledger), rows=rows, format=format, progress=watch
+            source,
+            estimator,
+            out,
+            ledger=Ledger(ledger),
+            account=account,
+            rows=rows,
+            format=format,
+            strict=strict,
+            progress=watch,
+            engine=engine_,
+            sign=sign,
         )
     _tell(estimator, out, rows)
     say(left(balance))
 
 
-def _schema(path: Path, target: str | None, task: str | None) -> Schema:
+def _schema(
+    path: Path, target: str | None, task: str | None, names: Callable[[Schema], Sequence[str]]
+) -> Schema:
+    """The declared schema; `names` of the table's columns, which are public, are read where patterns wait for them."""
     from gnomon.table.schema import Schema
 
     loaded = Schema.load(path)
+    if loaded.patterns:
+        loaded = loaded.expand(names(loaded))
     if target is not None:
         return loaded.with_target(target)
     return loaded.with_target(None) if task == "clustering" else loaded
@@ -139,40 +193,44 @@ def _components(text: str) -> int | str:
         ) from None
 
 
-def _choose(method: str, schema: Schema, source: Source, epsilon: float, delta: float, unit: str) -> str:
+def _choose(
+    method: str, schema: Schema, source: Source, epsilon: float, delta: float, unit: str, adjacency: str
+) -> str:
+    from gnomon.methods import METHODS
+    from gnomon.methods.opening import magnitude, promised
     from gnomon.plan import choose
-    from gnomon.privacy.guarantee import Unit, declared
-    from gnomon.release import METHODS
+    from gnomon.privacy.guarantee import Adjacency, Unit
 
     one_of("--method", method, (*METHODS, "auto"))
     if method != "auto":
         return method
-    return choose(schema, max(2, source.n_rows()), declared(epsilon, delta, unit=Unit(unit)))
+    guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
+    private = guarantee.adjacency is Adjacency.ADD_REMOVE
+    return choose(schema, magnitude(schema) if private else max(2, source.n_rows()), guarantee)
 
 
 def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
     """The method with the parameters that it takes; `unit` is a parameter of some and a fact of others."""
-    from gnomon.release import METHODS
+    from gnomon.methods import METHODS
 
     method = METHODS[name]
     taken = method._get_param_names()
     if "unit" in taken:
         parameters["unit"] = unit
-    elif unit != method.unit:
-        raise ParameterError(
-            f"The method {name} protects one {method.unit}, not one {unit}; use --unit {method.unit}."
-        )
+    elif unit != "row":
+        raise ParameterError(f"The method {name} protects one row, not one {unit}; use --unit row.")
     return method(**{key: value for key, value in parameters.items() if key in taken})
 
 
 def _passes(schema: Schema) -> int:
-    """Over the rows: the check, two to estimate bounds, as a rule two of the method, one to write."""
+    """Over the rows: one to encode them, two to estimate bounds, as a rule two of the method, one to write."""
     return 4 + (2 if schema.estimated else 0)
 
 
 def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     """A few lines that a person understands."""
-    from gnomon.report.words import best_guess, percent_up, protects
+    from gnomon.privacy.meaning import percent_up
+    from gnomon.report.words import best_guess, protects, trade_off
 
     guarantee: Guarantee = estimator.guarantee_
     count = estimator.n_rows_ if rows is None else rows
@@ -182,9 +240,12 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
         say(f"NOT PRIVATE as declared. {estimator.certificate_.statement}")
         return
     delta = "" if guarantee.delta == 0 else f" and delta = {guarantee.delta:g}"
-    guess = percent_up(best_guess(guarantee.epsilon, guarantee.delta))
+    certificate = estimator.certificate_
+    guess = percent_up(best_guess(certificate), len(certificate.attacks))
     say(
         f"Guarantee: epsilon = {guarantee.epsilon:g}{delta} for {protects(guarantee)}. Of two versions of it that are "
-        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%)."
+        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%). {trade_off(certificate)}"
     )
+    for weak in certificate.weak:
+        say(f"Note: {weak}")
     say(f"Read {out / 'report.html'} in a browser; the whole folder may be published.")

@@ -35,7 +35,8 @@ def run(
 
     [bold]Example[/]: gnomon transform patients.csv --release ward-release --out seen.parquet
     """
-    from gnomon.release.folder import open_release, transform_batches
+    from gnomon.release.folder import open_release
+    from gnomon.release.transform import transform_batches
     from gnomon.table.source import open_source
     from gnomon.table.spreadsheet import refuse_in_csv
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from importlib.resources import files
@@ -11,6 +12,7 @@ from gnomon.cli import main as gnomon
 from gnomon.commands.terminal import complain
 
 EPSILON, DELTA = "1", "1e-5"  # pure privacy (delta = 0) works too, with more noise in 30 columns
+ACCOUNT = "breast cancer"  # as schema.toml names the table
 MARK = ".made-by-gnomon-demo"  # only a folder with this file in it is ever replaced
 
 
@@ -40,7 +42,7 @@ def main(folder: Path = Path("demo-release")) -> int:
 
     ledger = str(folder / "ledger.sqlite")
     steps = [
-        ["budget", "cap", str(private), "--epsilon", "2", "--delta", "1e-4", "--ledger", ledger],
+        ["budget", "cap", ACCOUNT, "--epsilon", "2", "--delta", "1e-4", "--ledger", ledger],
         [
             "release",
             str(private),
@@ -57,7 +59,7 @@ def main(folder: Path = Path("demo-release")) -> int:
         ],
     ]
     for step in steps:
-        print(f"$ gnomon {' '.join(step)}")
+        print(f"$ gnomon {shlex.join(map(str, step))}")
         code = gnomon(step)
         if code:
             return code

@@ -30,7 +30,8 @@ def write_tables(private: Path, held_out: Path) -> tuple[int, int]:
 
 def compare(private: Path, held_out: Path, release: Path) -> list[str]:
     """Accuracy on held-out rows of a model trained on the release, of one trained on real rows, of none."""
-    from gnomon.release.folder import open_release, transform_batches
+    from gnomon.release.folder import open_release
+    from gnomon.release.transform import transform_batches
     from gnomon.table.source import open_source
 
     opened = open_release(release)

@@ -1,26 +1,21 @@
-"""Run a function over batches of a source and fold the results; the only place that knows about threads."""
+"""The engine of one machine: threads that load parts, and fold or map them."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event, Lock
 from typing import Any, TypeVar
 
-import pyarrow as pa
+from gnomon.engine.base import Integers, OneProcess, Progress, Summed, quiet
+from gnomon.engine.memory import share_heaps
+from gnomon.table.rows import RowSource
 
-from gnomon.table.source import Source
-
+Item = TypeVar("Item")
 Result = TypeVar("Result")
-Progress = Callable[[str, int, int | None], None]
-BATCH = 16_384  # rows: a hundred float64 columns of it stay near a processor's cache
-CELLS = 2**23  # of a batch, so that memory stays flat for thousands of columns
-
-
-def quiet(stage: str, done: int, total: int | None) -> None:
-    """The progress of a library call that nobody watches."""
 
 
 def workers() -> int:
@@ -28,60 +23,92 @@ def workers() -> int:
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
+    """More would spin beside the other threads and tasks."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"):
         yield
 
 
-def map_batches(
-    source: Source,
-    columns: list[str],
-    f: Callable[[pa.RecordBatch], Result],
-    *,
-    stage: str,
-    progress: Progress = quiet,
-    rows: int | None = None,
-) -> Iterator[Result]:
-    """f of every batch, in the order of the source, a few batches ahead of the reader and never more."""
-    total = source.n_rows()
-    size = rows or max(64, min(BATCH, CELLS // max(1, len(columns))))
-    done = 0
-    waiting: deque[tuple[int, Future[Result]]] = deque()
-    with _one_blas_thread(), ThreadPoolExecutor(workers()) as pool:
-
-        def collect() -> Result:
-            nonlocal done
-            taken, future = waiting.popleft()
-            result = future.result()
-            done += taken
-            progress(stage, done, total)
-            return result
-
+def in_order(f: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """f of every item, on all processors, a few items ahead of the reader and never more."""
+    waiting: deque[Future[Result]] = deque()
+    share_heaps()
+    with one_blas_thread(), ThreadPoolExecutor(workers()) as pool:
         try:
-            for batch in source.batches(columns, rows=size):
-                waiting.append((batch.num_rows, pool.submit(f, batch)))
+            for item in items:
+                waiting.append(pool.submit(f, item))
                 if len(waiting) > 2 * workers():
-                    yield collect()
+                    yield waiting.popleft().result()
             while waiting:
-                yield collect()
+                yield waiting.popleft().result()
         finally:
-            for _, future in waiting:
+            for future in waiting:
                 future.cancel()
 
 
-def fold(
-    source: Source,
-    columns: list[str],
-    f: Callable[[pa.RecordBatch], Any],
-    zero: Any,
-    *,
-    stage: str,
-    progress: Progress = quiet,
-) -> Any:
-    """zero + f(batch) + f(batch) + ...; sums are exact, so every order gives the same integers."""
-    total = zero
-    for part in map_batches(source, columns, f, stage=stage, progress=progress):
-        total = total + part
-    return total
+class _Count:
+    """How many rows all threads have done."""
+
+    def __init__(self, total: int | None) -> None:
+        self._total, self._done, self._lock = total, 0, Lock()
+
+    def add(self, rows: int, stage: str, progress: Progress) -> None:
+        with self._lock:
+            self._done += rows
+            progress(stage, self._done, self._total)
+
+
+class LocalEngine(OneProcess):
+    """Threads of this process: numpy and pyarrow work outside the interpreter's lock."""
+
+    def fold(
+        self, source: RowSource, query: Summed[Any], *, stage: str, progress: Progress = quiet
+    ) -> Integers:
+        """Every thread adds up the parts that it takes, and the threads' sums are added at the end."""
+        parts, taking, done, failed = source.parts(), Lock(), _Count(getattr(source, "n", None)), Event()
+
+        def work() -> Integers:
+            total = query.zero()
+            try:
+                while not failed.is_set():
+                    with taking:
+                        part = next(parts, None)
+                    if part is None:
+                        break
+                    total += query.of_batch(part.load())
+                    done.add(part.rows, stage, progress)
+            except BaseException:
+                failed.set()
+                raise
+            return total
+
+        share_heaps()
+        with one_blas_thread(), ThreadPoolExecutor(workers()) as pool:
+            try:
+                sums = [future.result() for future in [pool.submit(work) for _ in range(workers())]]
+            except BaseException:
+                failed.set()
+                raise
+        total = sums[0]
+        for other in sums[1:]:
+            total += other
+        return total
+
+    def write(
+        self,
+        source: RowSource,
+        row_map: Callable[[Any], Any],
+        sink: Callable[[Any], None],
+        *,
+        stage: str,
+        progress: Progress = quiet,
+    ) -> None:
+        done = _Count(getattr(source, "n", None))
+        for rows, mapped in in_order(lambda part: (part.rows, row_map(part.load())), source.parts()):
+            done.add(rows, stage, progress)
+            sink(mapped)
+
+
+LOCAL = LocalEngine()

@@ -6,7 +6,9 @@ import ctypes
 import platform
 from functools import cache
 
-_ARENA_MAX = -8  # M_ARENA_MAX of glibc's mallopt
+# parameters of glibc's mallopt
+_ARENA_MAX = -8
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 
 
 @cache
@@ -18,3 +20,17 @@ def share_heaps() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
+
+
+@cache
+def reuse_heaps() -> None:
+    """Let a worker use again what it has freed, where the C library is glibc.
+
+    Dask's workers are started to give memory back at once. Then every batch is mapped and zeroed anew, and a fold costs
+    more than twice the processor time (1.5 s instead of 0.6 s for a million rows of a hundred columns).
+    """
+    share_heaps()
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_MMAP_THRESHOLD, 32 << 20)  # the largest that glibc takes
+        libc.mallopt(_TRIM_THRESHOLD, 256 << 20)

@@ -87,7 +87,7 @@ class Evaluation:
                 "epsilon": None if math.isinf(privacy.epsilon) else privacy.epsilon,
                 "delta": privacy.delta,
                 "holds": certificate.holds,
-                "components": self.published.map.n_components,
+                "components": self.published.map.frame.n_components,
             },
             "task": self.task,
             "rows": self.counts,
@@ -106,7 +106,7 @@ class Evaluation:
     def to_html(self) -> str:
         from gnomon.evaluate.page import evaluation_page
 
-        return evaluation_page(self)
+        return evaluation_page(self, STAMP, SIDES)
 
     def save(self, out: str | Path) -> None:
         """Write metrics.json and evaluation.html to a new folder."""

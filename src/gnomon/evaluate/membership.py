@@ -23,6 +23,7 @@ from sklearn.neural_network import MLPClassifier
 
 from gnomon.errors import DataError, GnomonWarning, ParameterError
 from gnomon.evaluate.sides import Sides
+from gnomon.methods.charging import unaccounted
 from gnomon.statistics.grid import Matrix
 
 Codes = npt.NDArray[np.int64]
@@ -119,7 +120,7 @@ def _seen(
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GnomonWarning)
-            fitted = clone(method).fit(X[members], y[members])
+            fitted = clone(method).fit(X[members], y[members], charge=unaccounted)
         released, labels = fitted.sample(len(members))
         model = make().fit(released, labels)
         seen = fitted.transform(X[np.r_[members, others]])
@@ -134,7 +135,7 @@ def _seen(
 
 def attack_release(sides: Sides, rng: np.random.Generator) -> Membership:
     """The attack on the method of a release, fitted anew to the real rows that the evaluation looks at."""
-    from gnomon.release import METHODS
+    from gnomon.methods import METHODS
 
     certificate = sides.published.certificate
     if sides.task != "classification":
@@ -147,12 +148,12 @@ def attack_release(sides: Sides, rng: np.random.Generator) -> Membership:
         )
     encoder_width, seen = sides.real.X.shape[1], sides.published.map
     kind = METHODS[certificate.method]
-    wanted = {
+    wanted: dict[str, Any] = {
         "epsilon": certificate.privacy.epsilon,
         "delta": certificate.privacy.delta,
         "bounds": (-1.0, 1.0),
         "classes": list(range(sides.classes)),
-        "n_components": "auto" if seen.shows_all else min(seen.n_components, encoder_width),
+        "n_components": "auto" if seen.shows_all else min(seen.frame.n_components, encoder_width),
         "calibration": certificate.calibration,
         "not_private": math.isinf(certificate.privacy.epsilon),
     }

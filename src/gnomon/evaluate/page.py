@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -11,9 +11,6 @@ from markupsafe import Markup
 from gnomon.evaluate import fidelity
 from gnomon.evaluate.closest import WARNING
 from gnomon.evaluate.measure import Measure
-
-if TYPE_CHECKING:
-    from gnomon.evaluate.evaluation import By, Evaluation
 
 WIDTH = 240
 NAMES = {"release": "release", "mapped": "real, mapped", "real": "real", "floor": "floor"}
@@ -24,17 +21,15 @@ FIRST = {
 }
 
 
-def evaluation_page(found: Evaluation) -> str:
-    """An HTML page without scripts and with nothing from elsewhere."""
-    from gnomon.evaluate.evaluation import SIDES, STAMP
-
+def evaluation_page(found: Any, stamp: str, sides: dict[str, str]) -> str:
+    """An evaluation as an HTML page without scripts and with nothing from elsewhere."""
     pages = Environment(
         loader=PackageLoader("gnomon", "evaluate"), autoescape=True, undefined=StrictUndefined
     )
     certificate = found.published.certificate
     within = (0.0, 1.0) if found.task == "classification" else (-math.inf, math.inf)
     return pages.get_template("page.html").render(
-        stamp=STAMP,
+        stamp=stamp,
         title=certificate.table,
         method=certificate.method,
         epsilon="∞" if math.isinf(certificate.privacy.epsilon) else f"{certificate.privacy.epsilon:g}",
@@ -54,13 +49,13 @@ def evaluation_page(found: Evaluation) -> str:
         membership=found.membership,
         percent=lambda share: f"{100 * share:.1f}%",
         notes=found.notes,
-        sides=SIDES,
+        sides=sides,
         names=NAMES,
         counts={name: f"{count:,}" for name, count in found.counts.items()},
     )
 
 
-def summary(found: Evaluation) -> str:
+def summary(found: Any) -> str:
     """The first thing to know, in one sentence."""
     model, metric = FIRST[found.task]
     sides = found.utility[model][metric]
@@ -81,7 +76,9 @@ def _share(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def row(metric: str, sides: By, within: tuple[float, float] = (-math.inf, math.inf)) -> dict[str, Any]:
+def row(
+    metric: str, sides: dict[str, Measure], within: tuple[float, float] = (-math.inf, math.inf)
+) -> dict[str, Any]:
     """One line of a table: every side's mean and interval (within what the metric can be), and a picture of them."""
     cells = {side: cell(sides[side], within) if side in sides else ("", "") for side in NAMES}
     return {"metric": metric, "cells": cells, "picture": picture(metric, sides)}
@@ -103,7 +100,7 @@ def number(value: float) -> str:
     return f"{value:.2e}"
 
 
-def picture(metric: str, sides: By) -> Markup:
+def picture(metric: str, sides: dict[str, Measure]) -> Markup:
     """Means as marks and intervals as lines on one axis, from the smallest to the largest of them."""
     ends = [end for m in sides.values() for end in (m.mean, *(m.interval or ()))]
     low, high = min(ends), max(ends)

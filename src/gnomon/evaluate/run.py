@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.engine.local import Progress, quiet
+from gnomon.engine.base import Progress, quiet
 from gnomon.errors import ParameterError
 from gnomon.evaluate import classify, cluster, fidelity, regress
 from gnomon.evaluate.closest import closest_records
@@ -213,12 +213,12 @@ def _uniform(real: Side, schema: Schema, rng: np.random.Generator) -> Side:
     encoder = Encoder(schema)
     n = len(real)
     y: Any = None
-    if encoder.task == "classification":
+    if encoder.target.is_class:
         y = rng.integers(0, len(encoder.classes or ()), n)
-    elif encoder.task == "regression":
+    elif encoder.target.is_number:
         y = rng.uniform(-1, 1, n)
     table = encoder.decode(rng.uniform(-1, 1, (n, encoder.width)), y)
-    return Side(table, np.asarray(encoder.encode(table.combine_chunks()).X), y)
+    return Side(table, np.asarray(encoder.matrix(table.combine_chunks())), y)
 
 
 def _scripted(

@@ -13,15 +13,17 @@ import pyarrow as pa
 
 from gnomon.errors import DataError, ParameterError
 from gnomon.evaluate.limits import Limits
+from gnomon.methods.base import Release
 from gnomon.privacy.certificate import Certificate
-from gnomon.release.base import Release
-from gnomon.release.folder import open_release, transform_batches
-from gnomon.release.map import PublicMap, load_map
+from gnomon.release.folder import open_release
+from gnomon.release.map import PublicMap, load_arrays
+from gnomon.release.transform import transform_batches
 from gnomon.statistics.grid import Matrix
 from gnomon.table.column import Column
-from gnomon.table.encode import Encoder, Task
+from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
+from gnomon.table.target import Task
 
 Target = npt.NDArray[Any]
 
@@ -55,9 +57,10 @@ class Published:
     def data_schema(self) -> Schema:
         """The columns of the released rows: those of the table, or components without bounds of their own."""
         if not self.map.components_only:
-            return self.schema
+            return self.schema.as_released()
         wide = [
-            Column(name=f"c{j}", kind="number", low=-1e12, high=1e12) for j in range(self.map.n_components)
+            Column(name=f"c{j}", kind="number", low=-1e12, high=1e12)
+            for j in range(self.map.frame.n_components)
         ]
         target = [] if self.schema.target is None else [self.schema.target]
         return Schema(name=self.schema.name, columns=(*wide, *target))
@@ -98,7 +101,7 @@ def published(release: Any) -> Published:
         return Published(
             found.certificate_,
             found.schema_,
-            found.published_map_,
+            found.public_map(),
             lambda: open_source(pa.concat_tables(found.sample_batches(found.n_rows_))),
             getattr(found, "noise_std_", None),
         )
@@ -107,7 +110,7 @@ def published(release: Any) -> Published:
     data = [path / name for name in ("data.parquet", "data.csv") if (path / name).is_file()]
     if not data:
         raise DataError(f"The release folder {str(path)!r} has no data; ask its publisher for a whole copy.")
-    held = load_map(path / "map.npz")
+    held = load_arrays(path / "map.npz")
     noise = float(held["noise_std"]) if "noise_std" in held else None
     folder = Published(opened.certificate, opened.schema, opened.map, lambda: open_source(data[0]), noise)
     return replace(folder, rows=lambda: open_source(data[0], schema=folder.data_schema))
@@ -134,7 +137,7 @@ def load(release: Any, real: Any, test: Any, limits: Limits, rng: np.random.Gene
         aligned = _side(take(rows, drawn.column_names, places), seen)
     return Sides(
         published=seen,
-        task=encoder.task,
+        task=encoder.target.task,
         classes=len(encoder.classes or ()) or 1,
         released=_side(drawn, seen),
         mapped=_side(_through(kept, seen), seen),
@@ -153,13 +156,13 @@ def _side(table: pa.Table, seen: Published) -> Side:
     found = _encoded(table, encoder)
     if not seen.map.components_only:
         return found
-    names = [f"c{j}" for j in range(seen.map.n_components)]
+    names = [f"c{j}" for j in range(seen.map.frame.n_components)]
     return replace(found, X=np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64))
 
 
 def _encoded(table: pa.Table, encoder: Encoder) -> Side:
-    rows = encoder.encode(table.combine_chunks())
-    return Side(table, np.ascontiguousarray(rows.X), rows.y)
+    whole = table.combine_chunks()
+    return Side(table, np.ascontiguousarray(encoder.matrix(whole)), encoder.encode_target(whole))
 
 
 def _through(table: pa.Table, seen: Published) -> pa.Table:

@@ -1,6 +1,6 @@
 """Noisy rows made useful: a model from their noisy moments, and each row as that model sees it through its noise.
 
-A noisy row alone tells little. The noisy moment matrix of all rows tells how rows are distributed; given it, a noisy row
+A noisy row alone shows little. The noisy moment matrix of all rows shows how rows are distributed; given it, a noisy row
 is brought back to where the model has rows: its class is drawn with the probabilities of the classes, and within the class
 the shortest map carries the law of noisy rows onto the law of rows. The table so made has the spread and the correlations
 of the model, which the best guess of each row, the Wiener filter, would shrink.
@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gnomon.model.shrinkage import spikes
 from gnomon.statistics.grid import Matrix
 
 Vector = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 RATE = 0.5  # the weight of the features' evidence about a label: the model is never quite the table (Gruenwald 2012)
 LEAST = 0.6  # of RATE, where all of the evidence could be noise
-SURE = 3.0  # deviations above noise at which labels are related to the features beyond doubt
+SURE = 3.0  # deviations above noise at which labels are surely related to the features
 RARELY = 0.4  # below a half, so that labels that may be noise are outvoted by the largest class, and still order the rows
-SMALLEST_CLASS = 0.02  # of the rows; below it, a noisy count tells nothing about a class
+SMALLEST_CLASS = 0.02  # of the rows; below it, a noisy count says nothing about a class
 ALMOST = 0.9  # the largest share of the spread along a direction that classes may explain
 LEFT = 0.05  # of the features' spread, at least this much is not along the visible directions
 
@@ -50,7 +51,7 @@ class NoisyMoments:
 class RowModel:
     """Gaussian classes of weights (K,) and means (K, m), all with the covariance V diag(v) V'.
 
-    `rate` is how much the features count when a label is told, `kept` how often a label other than the largest class's
+    `rate` is how much the features count when a label is estimated, `kept` how often a label other than the largest class's
     is then published.
     """
 
@@ -61,11 +62,6 @@ class RowModel:
     rate: float = RATE
     kept: float = 1.0
 
-    def see(self, Z: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Matrix:
-        """Each true row as the model has it, given its noisy features Z (n, m) and its noisy label (n, K)."""
-        found: Matrix = self.lens(noise)(Z, self.guess(Z, labels, noise, scale, rng))
-        return found
-
     def guess(
         self, Z: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator
     ) -> Codes | None:
@@ -75,7 +71,7 @@ class RowModel:
         scores = self._evidence(Z, noise) + np.log(self.weights) + label_evidence(labels, noise, scale)
         return most_probable(scores + rng.gumbel(size=scores.shape))
 
-    def lens(self, noise: float) -> Lens:
+    def transport(self, noise: float) -> AffineMap:
         """The map that carries noisy rows of a class, of covariance C + s^2 I, onto rows of covariance C.
 
         It is the nearest such map (optimal transport between the two Gaussians): along a direction of variance v it is
@@ -85,20 +81,20 @@ class RowModel:
         """
         shorter = np.sqrt(self.values / (self.values + noise**2))
         F = (self.vectors * shorter) @ self.vectors.T
-        return Lens(F, self.means - self.means @ F)
+        return AffineMap(F, self.means - self.means @ F)
 
     def label(self, X: Matrix, labels: Matrix, noise: float, scale: float, rng: np.random.Generator) -> Codes:
-        """The most probable label of rows X whose noisy labels were `labels`; where nothing tells, the largest class.
+        """The most probable label of rows X whose noisy labels were `labels`; without evidence, the largest class.
 
         A label takes no part of chance: a forest grown on labels drawn from 55% and 45% is wrong more often than one
-        that is told the larger class.
+        that learns the larger class.
         """
         posterior = self.rate * self._evidence(X, 0.0) + np.log(self.weights)
         posterior += label_evidence(labels, noise, scale)
-        told = most_probable(posterior)
+        likely = most_probable(posterior)
         known = np.sort(label_evidence(labels, noise, scale), axis=1)
         sure = known[:, -1] - known[:, -2] > SURE
-        return np.where(sure | (rng.random(len(told)) < self.kept), told, np.argmax(self.weights))
+        return np.where(sure | (rng.random(len(likely)) < self.kept), likely, np.argmax(self.weights))
 
     def _evidence(self, Z: Matrix, noise: float) -> Matrix:
         """log-likelihood of every class, up to a constant, from features seen through noise."""
@@ -109,7 +105,7 @@ class RowModel:
 
 
 @dataclass(frozen=True)
-class Lens:
+class AffineMap:
     """rows -> rows @ matrix + offsets[class]."""
 
     matrix: Matrix
@@ -120,13 +116,13 @@ class Lens:
         seen += self.offsets.T if classes is None else self.offsets.T[:, classes]
         return seen.T
 
-    def then(self, slope: Matrix, base: Vector) -> Lens:
+    def then(self, slope: Matrix, base: Vector) -> AffineMap:
         """This map, then rows -> rows @ slope + base."""
-        return Lens(self.matrix @ slope, self.offsets @ slope + base)
+        return AffineMap(self.matrix @ slope, self.offsets @ slope + base)
 
-    def single(self) -> Lens:
+    def single(self) -> AffineMap:
         """In single precision: a ten-millionth of a value that has just met noise."""
-        return Lens(self.matrix.astype(np.float32), self.offsets.astype(np.float32))
+        return AffineMap(self.matrix.astype(np.float32), self.offsets.astype(np.float32))
 
 
 def label_evidence(labels: Matrix, noise: float, scale: float) -> Matrix:
@@ -144,7 +140,7 @@ def row_model(noisy: NoisyMoments, most: int | None = None) -> RowModel:
     p, mean, J = _centred(noisy)
     m = noisy.m
     total = max(float(np.trace(J[:m, :m])), 0.0)
-    seen = shrink_spikes(J, noisy.beside / noisy.n, most)
+    seen = seen_through(J, noisy.beside / noisy.n, most)
     rest = max(total - float(np.trace(seen[:m, :m])), LEFT * total, 1e-9) / m
     spread = seen[:m, :m] + rest * np.eye(m)
     if noisy.classes == 1:
@@ -188,20 +184,14 @@ def _centred(noisy: NoisyMoments) -> tuple[Vector, Vector, Matrix]:
     return p, mean, J
 
 
-def shrink_spikes(J: Matrix, noise: float, most: int | None = None) -> Matrix:
-    """The best estimate (in Frobenius norm) of a low-rank matrix seen through symmetric Gaussian noise.
-
-    Noise of deviation s off the diagonal fills eigenvalues up to the edge e = 2 s sqrt(q); an eigenvalue above it comes
-    from a true one and is replaced by sqrt(l^2 - e^2), which pays for its own bias and for the tilt of its eigenvector
-    (Gavish and Donoho 2017, for the semicircle). What lies below the edge cannot be told from noise.
-    """
+def seen_through(J: Matrix, noise: float, most: int | None = None) -> Matrix:
+    """The low-rank matrix behind a noisy one: at most `most` of the directions that stand out of the noise."""
     values, vectors = np.linalg.eigh((J + J.T) / 2)
-    edge = 2 * noise * math.sqrt(len(J))
-    kept = np.sqrt(np.maximum(values**2 - edge**2, 0.0)) * (values > edge)
+    kept = spikes(values, noise)
     if most is not None:
         kept[: max(len(kept) - most, 0)] = 0.0
-    shrunk: Matrix = (vectors * kept) @ vectors.T
-    return shrunk
+    found: Matrix = (vectors * kept) @ vectors.T
+    return found
 
 
 def _classes(p: Vector, mean: Vector, cross: Matrix, spread: Matrix, rest: float, noise: float) -> RowModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,18 @@ BATCH = 65_536
 
 @dataclass(frozen=True)
 class Mixture:
-    """weights (L,), means (L, p), covariances (L, p, p), all positive semidefinite; component c is class c."""
+    """weights (K,), means (K, p), positive semidefinite covariances (K, p, p), and the class of each component."""
 
     weights: npt.NDArray[np.float64]
     means: Matrix
     covariances: Matrix
+    classes: Codes = field(
+        default_factory=lambda: np.zeros(0, dtype=np.int64)
+    )  # by default, component c is class c
+
+    def __post_init__(self) -> None:
+        if not len(self.classes):
+            object.__setattr__(self, "classes", np.arange(len(self.weights)))
 
     @property
     def dimension(self) -> int:
@@ -28,7 +35,7 @@ class Mixture:
 
     def scaled(self, scale: npt.NDArray[np.float64]) -> Mixture:
         """The same mixture with every coordinate multiplied by its scale."""
-        return Mixture(self.weights, self.means * scale, self.covariances * np.outer(scale, scale))
+        return replace(self, means=self.means * scale, covariances=self.covariances * np.outer(scale, scale))
 
     def factors(self) -> Matrix:
         """F (L, p, p) with F F' = covariance; by eigenvalues, so a singular covariance is no special case."""
@@ -39,7 +46,7 @@ class Mixture:
     def sample_batches(
         self, n: int, rng: np.random.Generator, rows: int = BATCH
     ) -> Iterator[tuple[Matrix, Codes]]:
-        """n rows in batches: components (rows, p) and their classes, in random order."""
+        """n rows in batches: components (rows, p) and which component each is of, in random order."""
         factors = self.factors()
         cumulative = np.cumsum(self.weights) / np.sum(self.weights)
         for start in range(0, n, rows):

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.model.mixture import Mixture
-from gnomon.privacy.mechanism import NoiseLaw
+from gnomon.model.shrinkage import onto_simplex, positive, signal_share
+from gnomon.privacy.measure import Measurement
 from gnomon.statistics.grid import Matrix
 
 Vector = npt.NDArray[np.float64]
@@ -32,8 +33,11 @@ class Sums:
     second_noise: float
 
     @classmethod
-    def of_moments(cls, noisy: npt.NDArray[np.int64], law: NoiseLaw, *, unit: float, lam: int) -> Sums:
-        """Undo the grid: `unit` integers per natural unit, `lam` for the constant coordinate."""
+    def of(cls, measured: Measurement) -> Sums:
+        """From measured moments whose last coordinate is the constant; all others in units of the frame's ball."""
+        query, law = measured.query, measured.noise
+        unit, lam = query.frame.unit, query.constant
+        noisy = measured.answer
         return cls(
             counts=noisy[:, -1, -1] / lam**2,
             first=noisy[:, :-1, -1] / (unit * lam),
@@ -44,43 +48,6 @@ class Sums:
         )
 
 
-def onto_simplex(counts: Vector, total: float) -> Vector:
-    """The nearest nonnegative counts that add up to the public number of rows."""
-    ordered = np.sort(counts)[::-1]
-    excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
-    active = np.nonzero(ordered - excess > 0)[0]
-    shift = excess[active[-1]] if len(active) else (counts.sum() - total) / len(counts)
-    found: Vector = np.maximum(counts - shift, 0.0)
-    return found
-
-
-def shrink_weight(energy: float, noise_energy: float, least: float = 0.0) -> float:
-    """How much of a deviation of squared size `energy` is signal, when noise alone has `noise_energy`."""
-    return max(least, 1.0 - noise_energy / energy) if energy > 0 else least
-
-
-def positive(covariance: Matrix, noise: float) -> Matrix:
-    """The positive semidefinite covariance behind a symmetric matrix with off-diagonal noise of std `noise`.
-
-    Pure noise has its eigenvalues in a semicircle of radius 2 sigma, sigma = noise sqrt(p). An eigenvalue v outside
-    it comes from a signal whose Frobenius-optimal estimate is sqrt(v^2 - 4 sigma^2); what is left of the
-    trace is spread over the directions inside, so that the total variance is kept.
-    """
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    edge = 2 * noise * np.sqrt(len(values))
-    seen = values > edge
-    shrunk = np.zeros_like(values)
-    shrunk[seen] = np.sqrt(values[seen] ** 2 - edge**2)
-    hidden = np.count_nonzero(~seen)
-    if hidden:
-        least = noise / np.sqrt(2 * len(values))  # half the standard deviation of the mean eigenvalue
-        shrunk[~seen] = max(least, (values.sum() - shrunk.sum()) / hidden)
-        if seen.any():
-            shrunk[~seen] = np.minimum(shrunk[~seen], shrunk[seen].min())
-    found: Matrix = (vectors * shrunk) @ vectors.T
-    return found
-
-
 @dataclass(frozen=True)
 class Fitted:
     """A mixture, and which classes were too small for their noise (fell back to the pooled model)."""
@@ -89,8 +56,14 @@ class Fitted:
     fallback: tuple[int, ...]
 
 
-def mixture_of(sums: Sums, n: int) -> Fitted:
-    """Class weights, means and covariances from the noisy sums of n rows."""
+def rows_of(sums: Sums) -> int:
+    """The number of rows behind noisy sums, where it is private: the noisy counts of all classes together."""
+    return max(1, round(float(sums.counts.sum())))
+
+
+def mixture_of(sums: Sums, rows: int | None) -> Fitted:
+    """Class weights, means and covariances from noisy sums; `rows` is their public number, or None where it is private."""
+    n = rows_of(sums) if rows is None else rows
     classes, p = sums.first.shape
     least = min(
         sums.count_noise / 2, n / (2 * classes)
@@ -105,7 +78,7 @@ def mixture_of(sums: Sums, n: int) -> Fitted:
     mean_noise = p * (sums.first_noise / sizes) ** 2
     for c in range(classes):
         away = sums.first[c] / sizes[c] - centre
-        means[c] += shrink_weight(float(away @ away), float(mean_noise[c]), FAINT) * away
+        means[c] += signal_share(float(away @ away), float(mean_noise[c]), FAINT) * away
         means[c] /= max(1.0, float(np.linalg.norm(means[c])))
 
     spread = means - np.average(means, axis=0, weights=counts)
@@ -119,7 +92,7 @@ def mixture_of(sums: Sums, n: int) -> Fitted:
     for c in range(classes):
         noise = sums.second_noise / sizes[c]
         away = sums.second[c] / sizes[c] - np.outer(means[c], means[c]) - pooled
-        weight = shrink_weight(float(np.sum(away**2)), p * (p + 1) * noise**2) if counts[c] > floor else 0.0
+        weight = signal_share(float(np.sum(away**2)), p * (p + 1) * noise**2) if counts[c] > floor else 0.0
         left = float(np.hypot(weight * noise, (1 - weight) * pooled_noise))
         covariances[c] = positive(pooled + weight * away, left)
         if classes > 1 and counts[c] <= floor:

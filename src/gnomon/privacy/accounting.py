@@ -237,12 +237,12 @@ def spendable(guarantee: Guarantee) -> PureDP | GaussianDP:
     """What a mechanism spends to keep a guarantee: epsilon itself, or the exact mu of (epsilon, delta)."""
     if isinstance(guarantee, PureDP):
         return guarantee
-    return GaussianDP(mu_of(guarantee.epsilon, guarantee.delta), guarantee.unit, guarantee.adjacency)
+    return GaussianDP(mu_of(guarantee.epsilon, guarantee.delta), *guarantee.neighbours)
 
 
 def spendable_exactly(guarantee: ApproxDP) -> ZCDP:
     """The zCDP account of (epsilon, delta), for the bit-exact discrete Gaussian (about 8% more noise)."""
-    return ZCDP(rho_of(guarantee.epsilon, guarantee.delta), guarantee.unit, guarantee.adjacency)
+    return ZCDP(rho_of(guarantee.epsilon, guarantee.delta), *guarantee.neighbours)
 
 
 # --- Composition ---
@@ -257,7 +257,7 @@ def _same_promise(losses: Sequence[Loss]) -> Loss:
     if not losses:
         raise ParameterError("A composition must have at least one loss. Got none instead.")
     first = losses[0]
-    if any((loss.unit, loss.adjacency) != (first.unit, first.adjacency) for loss in losses):
+    if any(loss.neighbours != first.neighbours for loss in losses):
         raise ParameterError(
             "The losses of a composition must protect the same unit under the same adjacency. "
             "Got a mixture instead."
@@ -299,22 +299,22 @@ def compose(losses: Sequence[Loss]) -> Loss:
     if families <= {PureDP, ApproxDP}:
         epsilon = _added(loss.epsilon for loss in losses)  # type: ignore[union-attr]
         if families == {PureDP}:
-            return PureDP(epsilon, first.unit, first.adjacency)
-        return ApproxDP(epsilon, _delta_sum(losses), first.unit, first.adjacency)
+            return PureDP(epsilon, *first.neighbours)
+        return ApproxDP(epsilon, _delta_sum(losses), *first.neighbours)
     if ApproxDP in families:
         raise ParameterError(
             "An (epsilon, delta) loss cannot be composed with a Gaussian or zCDP loss before that one "
             "is given its delta."
         )
     if ZCDP in families:
-        return ZCDP(_added(_as_rho(loss) for loss in losses), first.unit, first.adjacency)
+        return ZCDP(_added(_as_rho(loss) for loss in losses), *first.neighbours)
     parts = [_as_mu(loss) for loss in losses]
     mu = (
         math.inf
         if math.inf in parts
         else float_up(root_up(sum((fraction(m) ** 2 for m in parts), Fraction(0))))
     )
-    return GaussianDP(mu, first.unit, first.adjacency)
+    return GaussianDP(mu, *first.neighbours)
 
 
 def guarantee_of(losses: Sequence[Loss], delta: float = 0.0) -> Guarantee:
@@ -336,7 +336,7 @@ def guarantee_of(losses: Sequence[Loss], delta: float = 0.0) -> Guarantee:
         assert isinstance(together, ZCDP)
         epsilon = _added([added, epsilon_of_rho(together.rho, delta)])
     # an epsilon of zero cannot be stated as a loss; the smallest double can
-    promise = ApproxDP(max(epsilon, math.ulp(0.0)), delta, first.unit, first.adjacency)
+    promise = ApproxDP(max(epsilon, math.ulp(0.0)), delta, *first.neighbours)
     return cast(Guarantee, compose([promise, *approximate])) if approximate else promise
 
 
@@ -355,7 +355,7 @@ def parallel(losses: Sequence[Loss]) -> Loss:
     if isinstance(first, ApproxDP):
         pairs = [(loss.epsilon, loss.delta) for loss in losses if isinstance(loss, ApproxDP)]
         epsilon, delta = (max(column) for column in zip(*pairs, strict=True))
-        return ApproxDP(epsilon, delta, first.unit, first.adjacency)
+        return ApproxDP(epsilon, delta, *first.neighbours)
     return max(losses, key=lambda loss: next(iter(vars(loss).values())))
 
 

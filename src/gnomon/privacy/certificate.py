@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from fractions import Fraction
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, Literal, Self
 
@@ -18,9 +19,29 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from gnomon.errors import DataError, GnomonError
-from gnomon.privacy.accounting import guarantee_of
-from gnomon.privacy.guarantee import Adjacency, ApproxDP, Guarantee, PureDP, Unit, declared
+from gnomon.privacy.accounting import compose, guarantee_of
+from gnomon.privacy.guarantee import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    GaussianDP,
+    Guarantee,
+    Loss,
+    PureDP,
+    Unit,
+    declared,
+)
+from gnomon.privacy.meaning import (
+    FALSE_ALARMS,
+    Reach,
+    plain_words,
+    reach_by_epsilon,
+    reach_of_gaussian,
+    weak_promises,
+)
 from gnomon.privacy.mechanism import Event
+from gnomon.privacy.noise import total_variation
+from gnomon.privacy.rounding import fraction
 
 TRUST = (
     "central: the custodian holds the table in the clear, gnomon runs on the custodian's machine, "
@@ -30,17 +51,18 @@ LARGEST = 1_000_000  # characters of a certificate that somebody sends
 _SLACK = 1 + 1e-9  # shares of a budget are doubles, and add up to the whole only nearly
 _DEEPEST = 12  # levels; a certificate has four
 _NODES = 20_000  # values, which take seconds to read; a certificate has some hundred
-_PACKAGES = ("gnomon", "numpy", "scipy", "opendp", "cryptography")
-_SAMPLERS = {
-    "discrete-laplace": "laplace",
-    "upper-laplace": "symmetric",
-    "matrix-laplace": "symmetric",
-    "rounded-gaussian": "gaussian",
-    "goe": "symmetric",
-    "discrete-gaussian": "discrete",
-    "gaussian-sketch": "sketch",
-    "exponential": "choice",
-}
+_PACKAGES = (
+    "gnomon",
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "scikit-learn",
+    "mpmath",
+    "opendp",
+    "cryptography",
+    "jinja2",
+    "pyyaml",
+)
 
 Line = Annotated[str, StringConstraints(max_length=20_000)]
 Lines = Annotated[tuple[Line, ...], Field(max_length=2_000)]
@@ -59,6 +81,7 @@ class Privacy(_Part):
     delta: Annotated[float, Field(ge=0, lt=1)]
     unit: Unit
     adjacency: Adjacency
+    rows: Annotated[int, Field(ge=1)] = 1  # of one unit
     trust: Line
 
 
@@ -73,6 +96,33 @@ class Mechanism(_Part):
     loss: Annotated[dict[Literal["epsilon", "delta", "mu", "rho"], Amount], Field(min_length=1, max_length=2)]
     unit: Unit
     adjacency: Adjacency
+    rows: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def spent(self) -> Loss:
+        """The loss as a value that composes."""
+        neighbours, found = (self.unit, self.adjacency, self.rows), self.loss
+        if set(found) == {"epsilon", "delta"}:
+            return ApproxDP(found["epsilon"], found["delta"], *neighbours)
+        ((kind, amount),) = found.items()
+        families: dict[str, type[PureDP | GaussianDP | ZCDP]] = {
+            "epsilon": PureDP,
+            "mu": GaussianDP,
+            "rho": ZCDP,
+        }
+        if kind not in families:
+            raise ValueError("a loss is epsilon, mu, rho, or epsilon with delta")
+        return families[kind](amount, *neighbours)
+
+
+class Attack(_Part):
+    """What a test of two neighbours reaches: right of two equally likely ones, and found at 1% and 5% false alarms."""
+
+    basis: Literal["epsilon and delta", "Gaussian noise, exact"]
+    mu: Amount | None = None
+    right: Annotated[float, Field(ge=0, le=1)]
+    found_at_1_percent: Annotated[float, Field(ge=0, le=1)]
+    found_at_5_percent: Annotated[float, Field(ge=0, le=1)]
 
 
 class Noise(_Part):
@@ -84,18 +134,27 @@ class Noise(_Part):
 
 
 class Certificate(_Part):
-    """A release's promise; `holds` says whether it is kept, `delivered` which epsilon is where it is not."""
+    """A release's promise; `holds` says whether it is kept, `delivered` which epsilon is where it is not.
+
+    It holds where the noise is private, every event's mechanism is sound and its loss finite, the losses compose to at
+    most what is declared, and nothing was taken from the rows unpaid.
+    """
 
     format: Literal["gnomon certificate 1"] = "gnomon certificate 1"
     statement: Line
     holds: bool
     delivered: Amount | None = None
     caveats: Lines = ()
+    weak: Lines = ()
+    unpaid: Lines = ()
+    attacks: Annotated[tuple[Attack, ...], Field(max_length=4)] = ()
     method: Line
+    made: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$")] | None = None  # a day, in UTC
     calibration: Literal["sound", "paper"]
     privacy: Privacy
     table: Line
     rows: Annotated[int, Field(ge=0)] | None
+    measured_rows: Annotated[int, Field(ge=0)] | None = None  # with noise, where the number is private
     released_rows: Annotated[int, Field(ge=0)] | None = None
     events: Annotated[tuple[Mechanism, ...], Field(max_length=10_000)]
     composition: Line
@@ -110,14 +169,22 @@ class Certificate(_Part):
         """A file from elsewhere must not claim to hold what its own fields deny."""
         if self.holds and not (self.noise.private and math.isfinite(self.privacy.epsilon)):
             raise ValueError("it cannot hold without private noise and a finite epsilon")
-        if self.holds and self.delivered is not None and self.delivered > self.privacy.epsilon:
+        if self.holds and self.delivered is not None and self.delivered > self.privacy.epsilon * _SLACK:
             raise ValueError("it cannot hold and deliver more than the declared epsilon")
+        if self.holds and (self.unpaid or (self.calibration == "paper" and self.delivered is None)):
+            raise ValueError("it cannot hold with something unpaid, or printed noise of unknown effect")
+        losses = [event.spent for event in self.events]
+        if self.holds and overspent(self.guarantee, losses):
+            raise ValueError("it cannot hold, as its events cost more than it declares")
+        described = [event.statistic for event in self.events]
+        if len(set(described)) < len(described):
+            raise ValueError("two events share a description")
         return self
 
     @property
     def guarantee(self) -> Guarantee:
         p = self.privacy
-        return declared(p.epsilon, p.delta, unit=p.unit, adjacency=p.adjacency)
+        return declared(p.epsilon, p.delta, unit=p.unit, adjacency=p.adjacency, rows=p.rows)
 
     @property
     def private(self) -> bool:
@@ -141,15 +208,21 @@ class Certificate(_Part):
         public: Sequence[str] = (),
         post_processing: Sequence[str] = (),
         caveats: Sequence[str] = (),
+        unpaid: Sequence[str] = (),
         delivered: float | None = None,
+        made: str | None = None,
+        measured_rows: int | None = None,
     ) -> Certificate:
         """A certificate from public facts alone; a sound one is refused if its events cost more than it
-        declares.
+        declares. `unpaid` is what was taken from the rows without noise.
         """
         from gnomon.privacy.noise.stream import noise_is_private
 
-        if calibration == "sound":
-            _refuse_overspending(guarantee, events)
+        losses = [event.loss for event in events]
+        problem = overspent(guarantee, losses)
+        finite = all(map(_finite, losses))
+        if calibration == "sound" and finite and problem:
+            raise GnomonError(problem)
         if rows is not None and guarantee.adjacency is Adjacency.ADD_REMOVE:
             raise GnomonError(
                 "Under add-remove the number of rows is private; it cannot stand in a certificate."
@@ -160,19 +233,27 @@ class Certificate(_Part):
             else "fixed",
             private=noise_is_private(),
             total_variation=min(
-                1.0, math.fsum({e.mechanism: _total_variation(e.mechanism) for e in events}.values())
+                1.0, math.fsum({e.mechanism: total_variation(e.mechanism) for e in events}.values())
             ),
         )
-        finite, paper = math.isfinite(guarantee.epsilon), calibration == "paper"
-        kept = delivered <= guarantee.epsilon * _SLACK if delivered is not None else not (paper and caveats)
-        holds = noise.private and finite and kept
+        sound = calibration == "sound" if delivered is None else delivered <= guarantee.epsilon * _SLACK
+        private = noise.private and math.isfinite(guarantee.epsilon)
+        holds = private and finite and sound and not problem and not unpaid
         pure = guarantee.delta == 0
+        bound, mu = reach_by_epsilon(guarantee.epsilon, guarantee.delta), _mu_of(losses)
+        exact = None if mu is None else reach_of_gaussian(mu)
         return cls(
-            statement=_statement(guarantee, rows, noise.private, holds, delivered),
+            statement=_held(guarantee, rows, bound, exact)
+            if holds
+            else _broken(guarantee, noise.private, delivered, calibration, unpaid),
             holds=holds,
             delivered=delivered,
             caveats=tuple(caveats),
+            weak=tuple(weak_promises(guarantee, rows, bound, exact)) if holds else (),
+            unpaid=tuple(unpaid),
+            attacks=_attacks(bound, exact, mu) if holds else (),
             method=method,
+            made=made,
             calibration=calibration,
             privacy=Privacy(
                 definition="pure differential privacy" if pure else "approximate differential privacy",
@@ -180,16 +261,18 @@ class Certificate(_Part):
                 delta=guarantee.delta,
                 unit=guarantee.unit,
                 adjacency=guarantee.adjacency,
+                rows=guarantee.rows,
                 trust=TRUST,
             ),
             table=table,
             rows=rows,
+            measured_rows=measured_rows,
             events=tuple(Mechanism.model_validate(event.to_dict()) for event in events),
             composition=_composition(events),
             noise=noise,
             public=tuple(public),
             post_processing=tuple(post_processing),
-            versions=_versions(),
+            versions=versions_here(),
         )
 
     def with_files(self, hashes: Mapping[str, str], *, released_rows: int | None = None) -> Certificate:
@@ -279,28 +362,52 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _refuse_overspending(guarantee: Guarantee, events: Sequence[Event]) -> None:
-    """The last line of defence: what the events cost together must not exceed what is declared."""
-    losses = [event.loss for event in events]
+def overspent(guarantee: Guarantee, losses: Sequence[Loss]) -> str:
+    """Why these losses together cost more than is declared, in a sentence; nothing where they do not."""
     if not losses or math.isinf(guarantee.epsilon):
-        return
+        return ""
     if guarantee.delta == 0 and not all(isinstance(loss, PureDP) for loss in losses):
-        raise GnomonError("The release spent Gaussian noise under a pure guarantee; it is not certified.")
-    if any((loss.unit, loss.adjacency) != (guarantee.unit, guarantee.adjacency) for loss in losses):
-        raise GnomonError("The release protected another unit or adjacency than declared; not certified.")
-    spent = guarantee_of(losses, guarantee.delta)
+        return "The release spent Gaussian noise under a pure guarantee; it is not certified."
+    if any(loss.neighbours != guarantee.neighbours for loss in losses):
+        return "The release protected another unit or adjacency than declared; not certified."
+    if not all(map(_finite, losses)):
+        return "The release spent an infinite loss under a finite guarantee; it is not certified."
+    # what Gaussian losses are stated at is the delta that (epsilon, delta) events leave
+    taken = sum((fraction(loss.delta) for loss in losses if isinstance(loss, ApproxDP)), Fraction(0))
+    spent = guarantee_of(losses, max(0.0, float(fraction(guarantee.delta) - taken)))
     if spent.epsilon > guarantee.epsilon * _SLACK or spent.delta > guarantee.delta * _SLACK:
-        raise GnomonError(
+        return (
             f"The release spent epsilon {spent.epsilon:.6g} and delta {spent.delta:.3g}, but declares "
             f"epsilon {guarantee.epsilon:.6g} and delta {guarantee.delta:.3g}; it is not certified."
         )
+    return ""
 
 
-def _total_variation(mechanism: str) -> float:
-    """How far the sampler is from its ideal law, as its module proves it."""
-    if mechanism not in _SAMPLERS:
-        return 0.0
-    return float(import_module(f"gnomon.privacy.noise.{_SAMPLERS[mechanism]}").TOTAL_VARIATION)
+def _finite(loss: Loss) -> bool:
+    amount = loss.mu if isinstance(loss, GaussianDP) else loss.rho if isinstance(loss, ZCDP) else loss.epsilon
+    return math.isfinite(amount)
+
+
+def _mu_of(losses: Sequence[Loss]) -> float | None:
+    """The mu of all events together, where each is Gaussian."""
+    if not losses or not all(isinstance(loss, GaussianDP) for loss in losses):
+        return None
+    together = compose(losses)
+    assert isinstance(together, GaussianDP)
+    return together.mu
+
+
+def _attacks(bound: Reach, exact: Reach | None, mu: float | None) -> tuple[Attack, ...]:
+    """What a test reaches, by epsilon and exactly, rounded up to four digits of a share."""
+
+    def attack(reach: Reach, basis: Literal["epsilon and delta", "Gaussian noise, exact"]) -> Attack:
+        shares = [min(1.0, math.ceil(share * 1e4 - 1e-9) / 1e4) for share in (reach.right, *reach.found)]
+        found = dict(zip(("right", "found_at_1_percent", "found_at_5_percent"), shares, strict=True))
+        return Attack(basis=basis, mu=None if exact is None or reach is bound else mu, **found)
+
+    assert len(FALSE_ALARMS) == 2
+    first = attack(bound, "epsilon and delta")
+    return (first,) if exact is None else (first, attack(exact, "Gaussian noise, exact"))
 
 
 def _composition(events: Sequence[Event]) -> str:
@@ -317,51 +424,100 @@ def _composition(events: Sequence[Event]) -> str:
     return f"{len(events)} uses of the rows, one after another; " + "; ".join(rules)
 
 
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+def versions_here() -> dict[str, str]:
+    """On what the bytes of a release may depend: packages, the kind of machine, and its linear algebra."""
+    return dict(_versions())
+
+
+@lru_cache(maxsize=1)
+def _versions() -> tuple[tuple[str, str], ...]:
+    from threadpoolctl import threadpool_info
+
+    found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+    kernels = {
+        " ".join(
+            str(part) for part in (pool["internal_api"], pool["version"], pool.get("architecture")) if part
+        )
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
+    }
+    found["blas"] = ", ".join(sorted(kernels)) or "unknown"
     for package in _PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return tuple(found.items())
 
 
-def _statement(
-    guarantee: Guarantee, rows: int | None, private_noise: bool, holds: bool, delivered: float | None
+def _numbers(guarantee: Guarantee) -> str:
+    numbers = f"epsilon = {guarantee.epsilon:.12g}"
+    return numbers + (f" and delta = {guarantee.delta:.12g}" if isinstance(guarantee, ApproxDP) else "")
+
+
+def _broken(
+    guarantee: Guarantee,
+    private_noise: bool,
+    delivered: float | None,
+    calibration: str,
+    unpaid: Sequence[str],
 ) -> str:
-    """One paragraph that a person without training can use."""
+    """Why a release does not keep what it declares."""
     if not private_noise:
         return "This release is NOT private: its noise was fixed for a test. Do not publish it."
     if math.isinf(guarantee.epsilon):
         return "This release is NOT private: no noise was added (epsilon is infinite). Do not publish it."
-    what = {
-        Unit.ROW: "one person's whole record (its label included)",
-        Unit.ATTRIBUTE: "one attribute of one person's record",
-    }[guarantee.unit]
-    replaced = guarantee.adjacency is Adjacency.REPLACE_ONE
-    change = "is as it is or is replaced by any other" if replaced else "is in the table or not"
-    numbers = f"epsilon = {guarantee.epsilon:.12g}"
-    if isinstance(guarantee, ApproxDP):
-        numbers += f" and delta = {guarantee.delta:.12g}"
-    if not holds:
+    declares = f"This release does NOT keep the privacy it declares ({_numbers(guarantee)}): "
+    if calibration == "paper":
         really = "an epsilon that it cannot name"
         if delivered is not None:
             really = f"epsilon = {delivered:.4g}" if math.isfinite(delivered) else "no finite epsilon"
-        return (
-            f"This release does NOT keep the privacy it declares ({numbers}): it follows a paper's printed "
-            f"noise, which delivers {really}. It is for reproducing the paper, not for publishing. "
-            "See the caveats."
+        return declares + (
+            f"it follows a paper's printed noise, which delivers {really}. It is for reproducing the paper, not for "
+            "publishing. See the caveats."
         )
-    except_for = ", except with probability delta" if isinstance(guarantee, ApproxDP) else ""
-    factor = _factor(guarantee.epsilon)
+    taken = f" ({'; '.join(unpaid)})" if unpaid else ""
+    return declares + (
+        f"something was taken from the rows without noise{taken}, which no epsilon covers. Do not publish it."
+    )
+
+
+def _held(guarantee: Guarantee, rows: int | None, bound: Reach, exact: Reach | None) -> str:
+    """One paragraph that a person without training can use."""
+    what = {
+        Unit.ROW: "one row of the table, its label included,",
+        Unit.ATTRIBUTE: "one attribute of one row",
+        Unit.PERSON: f"one person with all rows, of which at most {guarantee.rows} {_are(guarantee.rows)} used,",
+    }[guarantee.unit]
+    replaced = guarantee.adjacency is Adjacency.REPLACE_ONE
+    change = "is as it is or is replaced by any other" if replaced else "is in the table or not"
+    delta = ", plus delta" if isinstance(guarantee, ApproxDP) else ""
     known = "The schema is" if rows is None else f"The number of rows, {rows}, and the schema are"
     return (
-        f"This release is differentially private with {numbers}. Whoever reads it, whatever else they know, "
-        f"sees almost the same whether {what} {change}: every outcome is at most {factor} "
-        f"times as likely in one case as in the other{except_for}. {known} public knowledge. What is true of "
-        "people in general can be learnt from it, and further releases about the same people add to the loss."
+        f"This release is differentially private with {_numbers(guarantee)}. Whoever reads it, whatever else they know, "
+        f"sees almost the same whether {what} {change}: every set of outcomes has at most {_factor(guarantee.epsilon)} "
+        f"times the probability in one case that it has in the other{delta}. {plain_words(bound, exact)} "
+        f"{replacement(guarantee)}{known} public knowledge. What is true of people in general can be learnt from it, and "
+        "further releases about the same people add to the loss."
     )
+
+
+def replacement(guarantee: Guarantee) -> str:
+    """What a promise about adding or removing is for a replacement: a sentence, empty where that is what is promised.
+
+    (epsilon, delta) for adding or removing one unit is (2 epsilon, (1 + e^epsilon) delta) for replacing it: remove, add.
+    """
+    if guarantee.adjacency is Adjacency.REPLACE_ONE:
+        return ""
+    unit = "person" if guarantee.unit is Unit.PERSON else "row"
+    numbers = f"epsilon = {2 * guarantee.epsilon:.12g}"
+    if guarantee.delta > 0 and guarantee.epsilon < 700:
+        numbers += f" and delta = {min(1.0, (1 + math.exp(guarantee.epsilon)) * guarantee.delta):.4g}"
+    return f"To replace one {unit} by another is to remove one and to add one, for which it has {numbers}. "
+
+
+def _are(rows: int) -> str:
+    return "is" if rows == 1 else "are"
 
 
 def _factor(epsilon: float) -> str:

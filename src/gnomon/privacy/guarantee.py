@@ -23,10 +23,37 @@ class Unit(Enum):
 
     ROW = "row"  # everything in one record
     ATTRIBUTE = "attribute"  # one attribute of one record
+    PERSON = "person"  # everything in all records of one person, of which the table holds at most `rows`
 
 
-@dataclass(frozen=True)
+Neighbours = tuple[Unit, Adjacency, int]
+
+
+def check_neighbours(unit: Unit, adjacency: Adjacency, rows: int) -> None:
+    """Refuse what is no relation of tables: `rows` bounds the records of one unit."""
+    whole = isinstance(rows, int) and not isinstance(rows, bool)
+    if not whole or rows < 1 or (rows > 1 and unit is not Unit.PERSON):
+        raise ParameterError(
+            f"The 'rows' parameter must be a whole number, 1 unless a person is protected. Got {rows!r} instead."
+        )
+    if unit is Unit.PERSON and adjacency is not Adjacency.ADD_REMOVE:
+        raise ParameterError("A person is added or removed, so its adjacency must be add-remove.")
+    if unit is Unit.ATTRIBUTE and adjacency is not Adjacency.REPLACE_ONE:
+        raise ParameterError("An attribute is replaced, so its adjacency must be replace-one.")
+
+
 class _Promise:
+    """What losses and guarantees share; `rows` bounds the records of one unit, and is 1 but for a person."""
+
+    unit: Unit
+    adjacency: Adjacency
+    rows: int
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which two tables are compared."""
+        return self.unit, self.adjacency, self.rows
+
     def _shares(self, weights: tuple[float, ...]) -> None:
         if not weights or not all(w > 0 for w in weights) or not sum(weights) <= 1 + 1e-12:
             raise ParameterError(
@@ -62,9 +89,11 @@ class PureDP(_Promise):
     epsilon: float
     unit: Unit = Unit.ROW
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    rows: int = 1
 
     def __post_init__(self) -> None:
         _positive("epsilon", self.epsilon)
+        check_neighbours(*self.neighbours)
 
     @property
     def delta(self) -> float:
@@ -85,6 +114,7 @@ class ApproxDP(_Promise):
     delta: float
     unit: Unit = Unit.ROW
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    rows: int = 1
 
     def __post_init__(self) -> None:
         _positive("epsilon", self.epsilon)
@@ -92,6 +122,7 @@ class ApproxDP(_Promise):
             raise ParameterError(
                 f"The 'delta' parameter of ApproxDP must be in (0, 1). Got {self.delta} instead."
             )
+        check_neighbours(*self.neighbours)
 
 
 @dataclass(frozen=True)
@@ -101,9 +132,11 @@ class ZCDP(_Promise):
     rho: float
     unit: Unit = Unit.ROW
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    rows: int = 1
 
     def __post_init__(self) -> None:
         _positive("rho", self.rho)
+        check_neighbours(*self.neighbours)
 
     def split(self, *weights: float) -> tuple[ZCDP, ...]:
         """The parts' rho add up to at most this one's."""
@@ -119,9 +152,11 @@ class GaussianDP(_Promise):
     mu: float
     unit: Unit = Unit.ROW
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    rows: int = 1
 
     def __post_init__(self) -> None:
         _positive("mu", self.mu)
+        check_neighbours(*self.neighbours)
 
     def split(self, *weights: float) -> tuple[GaussianDP, ...]:
         """The parts' mu add up in squares to at most this one's, exactly."""
@@ -141,10 +176,11 @@ def declared(
     *,
     unit: Unit = Unit.ROW,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    rows: int = 1,
 ) -> Guarantee:
     """The guarantee that a person asks for: pure where delta is zero."""
     if not 0 <= _number("delta", delta) < 1:
         raise ParameterError(f"The 'delta' parameter must be in [0, 1). Got {delta} instead.")
     if delta == 0:
-        return PureDP(epsilon, unit, adjacency)
-    return ApproxDP(epsilon, delta, unit, adjacency)
+        return PureDP(epsilon, unit, adjacency, rows)
+    return ApproxDP(epsilon, delta, unit, adjacency, rows)

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from gnomon.errors import ParameterError
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ZCDP, Adjacency, ApproxDP, GaussianDP, Guarantee, PureDP, Spendable
+from gnomon.privacy.noise import sampler
 from gnomon.privacy.rounding import float_up, fraction, root_up
 from gnomon.privacy.sensitivity import Norm, Number, Sensitivity, moments
 
 Integers = NDArray[np.int64]
-MomentMechanism = Literal["auto", "matrix-laplace", "upper-laplace", "goe", "discrete-gaussian"]
+MomentMechanism = Literal["auto", "matrix-laplace", "upper-laplace", "goe", "discrete-goe"]
 
 _LARGEST_SCALE = 2.0**55  # noise of this scale still fits in 64 bits, up to a chance below e^-60
 _ROUNDING = 1 / 12  # the variance that rounding to a whole number adds
@@ -40,14 +41,33 @@ class NoiseLaw:
 
 
 @dataclass(frozen=True)
+class Noise:
+    """The noise that a statistic would meet, chosen without any data: how it is drawn, its scale and its law.
+
+    `weights`, if any, are relative: coordinate i of a vector meets noise of scale `scale` times weights[i], and the
+    sensitivity is that of the vector divided by its weights.
+    """
+
+    mechanism: str
+    sensitivity: Sensitivity
+    scale: float
+    law: NoiseLaw
+    weights: tuple[float, ...] | None = None
+
+    def event(self, statistic: str, loss: Spendable | ApproxDP, words: str = "") -> Event:
+        return Event(statistic, self.mechanism, self.sensitivity, self.scale, loss, words)
+
+
+@dataclass(frozen=True)
 class Event:
-    """One use of the private rows: what was released, how, and what it cost."""
+    """One use of the private rows: what was released, how, and what it cost; `words` go on about the mechanism."""
 
     statistic: str
     mechanism: str
     sensitivity: Sensitivity
     scale: float
     loss: Spendable | ApproxDP
+    words: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a certificate, in a fixed order."""
@@ -59,13 +79,14 @@ class Event:
         )
         return {
             "statistic": self.statistic,
-            "mechanism": self.mechanism,
+            "mechanism": f"{self.mechanism}, {self.words}" if self.words else self.mechanism,
             "norm": self.sensitivity.norm.value,
             "sensitivity": float_up(self.sensitivity.value),
             "scale": self.scale,
             "loss": spent,
             "unit": self.sensitivity.unit.value,
             "adjacency": self.sensitivity.adjacency.value,
+            "rows": self.sensitivity.rows,
         }
 
 
@@ -105,7 +126,7 @@ def _check(sensitivity: Sensitivity, loss: Spendable, needed: dict[type, tuple[N
             f"A {type(loss).__name__} loss needs a sensitivity in the {names} norm. "
             f"Got {sensitivity.norm.value} instead."
         )
-    if (sensitivity.unit, sensitivity.adjacency) != (loss.unit, loss.adjacency):
+    if sensitivity.neighbours != loss.neighbours:
         raise ParameterError(
             f"The sensitivity protects one {sensitivity.unit.value} under {sensitivity.adjacency.value}, "
             f"the loss one {loss.unit.value} under {loss.adjacency.value}; they must agree."
@@ -154,42 +175,50 @@ _VECTOR_NORMS: dict[type, tuple[Norm, ...]] = {
 }
 
 
-def vector_noise(sensitivity: Sensitivity, loss: Spendable) -> tuple[str, float, NoiseLaw]:
+def vector_norm(loss: Spendable) -> Norm:
+    """The norm in which a vector's sensitivity must be known to spend this loss."""
+    return Norm.L1 if isinstance(loss, PureDP) else Norm.L2
+
+
+def vector_noise(
+    sensitivity: Sensitivity, loss: Spendable, weights: tuple[float, ...] | None = None
+) -> Noise:
     """The mechanism, its scale and its law for a vector, without any data."""
     _check(sensitivity, loss, _VECTOR_NORMS)
     scale = _scale(sensitivity.value, loss)
     if scale == 0:
-        return "none", 0.0, NoiseLaw("none", 0.0, 0.0)
+        return Noise("none", sensitivity, 0.0, NoiseLaw("none", 0.0, 0.0), weights)
     if isinstance(loss, PureDP):
         kind, std = "discrete-laplace", _laplace_std(scale)
     elif isinstance(loss, GaussianDP):
         kind, std = "rounded-gaussian", _gaussian_std(scale)
     else:
         kind, std = "discrete-gaussian", scale
-    return kind, scale, NoiseLaw(kind, std, std)
+    return Noise(kind, sensitivity, scale, NoiseLaw(kind, std, std), weights)
 
 
 def release_vector(value: Integers, sensitivity: Sensitivity, loss: Spendable, *, statistic: str) -> Released:
     """Integers of any shape plus independent noise: a vector, or rows of which a record changes one."""
-    kind, scale, law = vector_noise(sensitivity, loss)
-    noise = _vector_draw(kind, scale, _integers(value).shape)
-    return Released(value + noise, law, Event(statistic, kind, sensitivity, scale, loss))
+    noise = vector_noise(sensitivity, loss)
+    return Released(value + draw(noise, _integers(value).shape), noise.law, noise.event(statistic, loss))
 
 
-def _vector_draw(kind: str, scale: float, shape: tuple[int, ...]) -> Integers:
-    if kind == "none":
+def draw(noise: Noise, shape: tuple[int, ...]) -> Integers:
+    """Fresh noise of this shape: a matrix law draws (blocks, q, q), any other each coordinate by itself."""
+    if noise.mechanism == "none":
         return np.zeros(shape, dtype=np.int64)
-    if kind == "discrete-laplace":
-        from gnomon.privacy.noise.laplace import discrete_laplace
-
-        return discrete_laplace(scale, shape)
-    if kind == "rounded-gaussian":
-        from gnomon.privacy.noise.gaussian import rounded_gaussian
-
-        return rounded_gaussian(scale, shape)
-    from gnomon.privacy.noise.discrete import discrete_gaussian
-
-    return discrete_gaussian(scale, shape)
+    sample = sampler(noise.mechanism)
+    if noise.mechanism in _MOMENT_NORMS:
+        blocks, q, _ = shape
+        return np.asarray(sample(q, noise.scale, blocks))
+    if noise.weights is None:
+        return np.asarray(sample(noise.scale, shape))
+    weights, found = np.broadcast_to(noise.weights, shape), np.zeros(shape, dtype=np.int64)
+    for weight in np.unique(weights):
+        mine = weights == weight
+        scale = float_up(fraction(noise.scale) * fraction(float(weight)))
+        found[mine] = sample(scale, (int(mine.sum()),))
+    return found
 
 
 def _integers(value: Integers) -> Integers:
@@ -206,42 +235,30 @@ _MOMENT_NORMS: dict[str, Norm] = {
     "matrix-laplace": Norm.NUCLEAR,
     "upper-laplace": Norm.L1,
     "goe": Norm.FROBENIUS,
-    "discrete-gaussian": Norm.FROBENIUS,
+    "discrete-goe": Norm.FROBENIUS,
 }
 _CHOICES: dict[type, tuple[str, ...]] = {
     PureDP: ("upper-laplace", "matrix-laplace"),
     GaussianDP: ("goe",),
-    ZCDP: ("discrete-gaussian",),
+    ZCDP: ("discrete-goe",),
 }
 
 
-@dataclass(frozen=True)
-class MomentNoise:
-    """The mechanism for a moment matrix, chosen without any data."""
-
-    mechanism: str
-    sensitivity: Sensitivity
-    scale: float
-    law: NoiseLaw
-    width: int
-
-    @property
-    def error(self) -> float:
-        """Root mean square Frobenius error of one block, in units of the value."""
-        q = self.width
-        return math.sqrt(q * self.law.diagonal**2 + q * (q - 1) * self.law.off_diagonal**2)
+def matrix_error(law: NoiseLaw, q: int) -> float:
+    """Root mean square Frobenius error of one q x q block, in units of the value."""
+    return math.sqrt(q * law.diagonal**2 + q * (q - 1) * law.off_diagonal**2)
 
 
-def _moment_noise_by(mechanism: str, q: int, ball: Number, blocks: int, loss: Spendable) -> MomentNoise:
+def _moment_noise_by(mechanism: str, q: int, ball: Number, blocks: int, loss: Spendable) -> Noise:
     sensitivity = moments(
         _MOMENT_NORMS[mechanism], width=q, ball=ball, blocks=blocks, adjacency=loss.adjacency
-    )
+    ).protecting(loss)
     _check(sensitivity, loss, {type(loss): (_MOMENT_NORMS[mechanism],)})
     # the difference of two Wisharts at scale s loses ||D||_* / (2 s)
     distance = sensitivity.value / 2 if mechanism == "matrix-laplace" else sensitivity.value
     scale = _scale(distance, loss)
     if scale == 0:
-        return MomentNoise("none", sensitivity, 0.0, NoiseLaw("none", 0.0, 0.0), q)
+        return Noise("none", sensitivity, 0.0, NoiseLaw("none", 0.0, 0.0))
     if mechanism == "upper-laplace":
         diagonal = off_diagonal = _laplace_std(scale)
     elif mechanism == "matrix-laplace":
@@ -250,12 +267,12 @@ def _moment_noise_by(mechanism: str, q: int, ball: Number, blocks: int, loss: Sp
     else:
         diagonal, off_diagonal = _gaussian_std(scale), _gaussian_std(scale / math.sqrt(2))
     law = NoiseLaw(mechanism, _fitting(diagonal), off_diagonal)
-    return MomentNoise(mechanism, sensitivity, scale, law, q)
+    return Noise(mechanism, sensitivity, scale, law)
 
 
 def moment_noise(
     q: int, loss: Spendable, *, ball: Number = 1, blocks: int = 1, mechanism: MomentMechanism = "auto"
-) -> MomentNoise:
+) -> Noise:
     """The mechanism with the smallest expected error for a q x q moment matrix of rows in the ball, or the
     named one; one whose noise would leave 64-bit integers is no choice while another stays within.
     """
@@ -268,14 +285,14 @@ def moment_noise(
             f"for a {type(loss).__name__} loss. Got {mechanism!r} instead."
         )
     named = choices if mechanism == "auto" else (mechanism,)
-    found: list[MomentNoise] = []
+    found: list[Noise] = []
     for name in named:
         try:
             found.append(_moment_noise_by(name, q, ball, blocks, loss))
         except _TooWideError:
             if name == named[-1] and not found:
                 raise
-    return min(found, key=lambda noise: noise.error)
+    return min(found, key=lambda noise: matrix_error(noise.law, q))
 
 
 def release_moments(
@@ -298,44 +315,8 @@ def release_moments(
             f"The release is for {adjacency.value}, the loss for {loss.adjacency.value}; they must agree."
         )
     blocks, q, _ = shape
-    plan = moment_noise(q, loss, ball=ball, blocks=blocks, mechanism=mechanism)
-    noise = _moment_draw(plan, blocks)
-    event = Event(statistic, plan.mechanism, plan.sensitivity, plan.scale, loss)
-    return Released(S + noise, plan.law, event)
-
-
-def _moment_draw(plan: MomentNoise, blocks: int) -> Integers:
-    """Independent noise (blocks, q, q)."""
-    from gnomon.privacy.noise import symmetric
-
-    q = plan.width
-    if plan.mechanism == "none":
-        return np.zeros((blocks, q, q), dtype=np.int64)
-    if plan.mechanism == "goe":
-        return symmetric.goe(q, plan.scale, blocks)
-    if plan.mechanism == "matrix-laplace":
-        return symmetric.matrix_laplace(q, plan.scale, blocks)
-    if plan.mechanism == "upper-laplace":
-        return symmetric.upper_laplace(q, plan.scale, blocks)
-    return _discrete_goe(q, plan.scale, blocks)
-
-
-def _discrete_goe(q: int, sigma: float, blocks: int) -> Integers:
-    """Independent discrete Gaussians on i <= j, mirrored: sigma on the diagonal, sigma / sqrt(2) beside it,
-    rounded up.
-
-    Their Renyi divergences add: sum_i D_ii^2 / (2 sigma^2) + sum_{i<j} D_ij^2 / sigma^2 = ||D||_F^2 / (2
-    sigma^2).
-    """
-    from gnomon.privacy.noise.discrete import discrete_gaussian
-
-    beside = float_up(root_up(fraction(sigma) ** 2 / 2))
-    rows, columns = np.triu_indices(q, 1)
-    noise = np.zeros((blocks, q, q), dtype=np.int64)
-    noise[:, range(q), range(q)] = discrete_gaussian(sigma, (blocks, q))
-    noise[:, rows, columns] = discrete_gaussian(beside, (blocks, len(rows)))
-    noise[:, columns, rows] = noise[:, rows, columns]
-    return noise
+    noise = moment_noise(q, loss, ball=ball, blocks=blocks, mechanism=mechanism)
+    return Released(S + draw(noise, shape), noise.law, noise.event(statistic, loss))
 
 
 def moment_error(
@@ -349,7 +330,7 @@ def moment_error(
     """
     grid = 2**20  # fine enough that the rounding of the noise to the grid does not show
     noise = moment_noise(q, loss, ball=fraction(ball) * grid, blocks=blocks, mechanism=mechanism)
-    return noise.error / grid
+    return matrix_error(noise.law, q) / grid
 
 
 def best_spend(guarantee: Guarantee, q: int, *, blocks: int = 1, share: float = 1.0) -> PureDP | GaussianDP:
@@ -361,6 +342,6 @@ def best_spend(guarantee: Guarantee, q: int, *, blocks: int = 1, share: float = 
     spent = spendable(guarantee)
     if isinstance(spent, PureDP):
         return spent
-    pure = PureDP(guarantee.epsilon, guarantee.unit, guarantee.adjacency)
+    pure = PureDP(guarantee.epsilon, *guarantee.neighbours)
     errors = [moment_error(q, loss.split(share)[0], blocks=blocks) for loss in (pure, spent)]
     return pure if errors[0] <= errors[1] else spent

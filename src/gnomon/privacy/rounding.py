@@ -31,6 +31,20 @@ def float_down(value: Fraction) -> float:
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
+def as_written(amount: float) -> Fraction:
+    """A finite number as people write it: 0.1 is one tenth, not the double nearest to it."""
+    return Fraction(repr(float(amount)))
+
+
+def written_up(value: Fraction) -> float:
+    """The smallest double that, as it is written, is not below `value`."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf
+    return nearest if as_written(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
 def root_up(square: int | Fraction) -> Fraction:
     """A fraction r >= sqrt(square), equal where the root is rational, else within 2**-80 of it relatively."""
     square = Fraction(square)

@@ -9,14 +9,14 @@ irrational. Long proofs: docs/proofs/.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
 import numpy as np
 
 from gnomon.errors import ParameterError
-from gnomon.privacy.guarantee import Adjacency, Unit
+from gnomon.privacy.guarantee import Adjacency, Loss, Neighbours, Unit, check_neighbours
 from gnomon.privacy.norms import (
     Matrix,
     largest_distance,
@@ -47,6 +47,7 @@ class Sensitivity:
     value: Fraction
     adjacency: Adjacency = field(kw_only=True)
     unit: Unit = field(default=Unit.ROW, kw_only=True)
+    rows: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.norm, Norm) or not isinstance(self.adjacency, Adjacency):
@@ -54,6 +55,30 @@ class Sensitivity:
         if (isinstance(self.value, float) and not np.isfinite(self.value)) or not self.value > 0:
             raise ParameterError(f"A sensitivity must be a positive finite number. Got {self.value} instead.")
         object.__setattr__(self, "value", fraction(self.value))
+        check_neighbours(*self.neighbours)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which two tables are compared."""
+        return self.unit, self.adjacency, self.rows
+
+    def protecting(self, promise: Loss) -> Sensitivity:
+        """The same sum for the unit that `promise` protects, from the sensitivity to one row.
+
+        Claim. A person with at most k rows, added or removed, moves a sum by at most k times what one row does, in
+        every norm. Proof: the k rows are added one after another; triangle inequality. Worst pair: k equal rows.
+        """
+        if promise.unit is not Unit.PERSON:
+            return self
+        if self.neighbours != (Unit.ROW, Adjacency.ADD_REMOVE, 1):
+            raise ParameterError("What a person moves follows from a row that is added or removed.")
+        return Sensitivity(
+            self.norm,
+            self.value * promise.rows,
+            adjacency=self.adjacency,
+            unit=Unit.PERSON,
+            rows=promise.rows,
+        )
 
     def on_grid(self, grid: Number, *, coordinates: int, error: Number = 0) -> Sensitivity:
         """The sensitivity of rint(grid * value): rounding moves each of the two values by 1/2 a coordinate.
@@ -68,7 +93,7 @@ class Sensitivity:
             )
         moved = (k if self.norm is Norm.L1 else root_up(k)) * (1 + 2 * fraction(error))
         value = self.value * _size("grid", grid) + moved
-        return Sensitivity(self.norm, value, adjacency=self.adjacency, unit=self.unit)
+        return replace(self, value=value)
 
 
 @dataclass(frozen=True)
@@ -104,6 +129,12 @@ def _count(name: str, value: int) -> int:
 def _size(name: str, value: Number) -> Fraction:
     if isinstance(value, bool) or not np.isfinite(float(value)) or not value > 0:
         raise ParameterError(f"The '{name}' parameter must be positive and finite. Got {value!r} instead.")
+    return fraction(value)
+
+
+def _constant(value: Number) -> Fraction:
+    if isinstance(value, bool) or not 0 <= value < np.inf:
+        raise ParameterError(f"The 'constant' parameter must not be negative. Got {value!r} instead.")
     return fraction(value)
 
 
@@ -152,26 +183,52 @@ def scalar_sum(norm: Norm, *, low: Number, high: Number, adjacency: Adjacency) -
 
 
 def located_sum(
-    norm: Norm, *, columns: int, radius: Number, beside: Number, adjacency: Adjacency
+    norm: Norm, *, columns: int, radius: Number, beside: Number, constant: Number = 0, adjacency: Adjacency
 ) -> Sensitivity:
-    """The sum of (x, ||x||^2 / r, b): rows in the ball ||x||_2 <= r of R^m, their squared lengths, and b in [0, beside].
+    """The sum of (x, ||x||^2 / r, b, c): rows in the ball ||x||_2 <= r of R^m, their squared lengths, b in [0, beside],
+    and a constant c that counts the rows.
 
     Claim: the squared length is free where the rows are paid for. Replace-one L2 sqrt(4 r^2 + beside^2); L1
-    2 r sqrt(m) + beside for m >= 4 and r (1 + sqrt(m)/2)^2 + beside below; add/remove sqrt(2 r^2 + beside^2) and
-    r (sqrt(m) + 1) + beside. Proof: let ||x|| = r, ||y|| = t r with t <= 1 (the longer one may be stretched). Then
-    ||x - y||^2 <= r^2 (1 + t)^2 and the squared lengths differ by r (1 - t)(1 + t), so L2^2 <= r^2 (1 + t)^2 (1 +
-    (1 - t)^2), which grows up to t = 1; L1 <= r (1 + t)(sqrt(m) + 1 - t), largest at t = min(1, sqrt(m)/2).
+    2 r sqrt(m) + beside for m >= 4 and r (1 + sqrt(m)/2)^2 + beside below; add/remove sqrt(2 r^2 + beside^2 + c^2) and
+    r (sqrt(m) + 1) + beside + c. Proof: add/remove: one row with all its coordinates.
+    Replace-one: let ||x|| = r, ||y|| = t r with t <= 1 (the longer one may be stretched). Then ||x - y||^2 <= r^2 (1 +
+    t)^2 and the squared lengths differ by r (1 - t)(1 + t), so L2^2 <= r^2 (1 + t)^2 (1 + (1 - t)^2), which grows up to
+    t = 1; L1 <= r (1 + t)(sqrt(m) + 1 - t), largest at t = min(1, sqrt(m)/2).
     Worst pair: x = r 1/sqrt(m), y = -t x, with b = 0 and b = beside.
     """
     _only(norm, _VECTOR, "located_sum")
     m, r, b = _count("columns", columns), _size("radius", radius), _size("beside", beside)
+    c = _constant(constant)
     if not _replaced(adjacency):
-        value = r * (root_up(m) + 1) + b if norm is Norm.L1 else root_up(2 * r * r + b * b)
+        value = r * (root_up(m) + 1) + b + c if norm is Norm.L1 else root_up(2 * r * r + b * b + c * c)
     elif norm is Norm.L2:
         value = root_up(4 * r * r + b * b)
     else:
         value = r * (2 * root_up(m) if m >= 4 else (1 + root_up(m) / 2) ** 2) + b
     return Sensitivity(norm, value, adjacency=adjacency)
+
+
+def block_sums(
+    norm: Norm, *, columns: int, radius: Number, constant: Number = 0, blocks: int = 1, adjacency: Adjacency
+) -> Sensitivity:
+    """The sums of (x, c), rows in the ball ||x||_2 <= r of R^m and a constant c, one sum for each block of rows.
+
+    A block is a class or a cell: which one a row falls into follows from that row alone.
+
+    Claim: replace-one, one block: L2 2 r, L1 2 r sqrt(m), since c cancels. Several blocks: L2 max(2 r, sqrt(2 (r^2 +
+    c^2))), L1 2 (r sqrt(m) + c). Add/remove: L2 sqrt(r^2 + c^2), L1 r sqrt(m) + c. Proof: within a block the change is
+    (x - y, 0); between blocks (x, c) leaves one and (y, c) enters another, in separate coordinates. Worst pair:
+    x = r 1/sqrt(m), y = -x, within a block or in two.
+    """
+    _only(norm, _VECTOR, "block_sums")
+    m, r, c = _count("columns", columns), _size("radius", radius), _constant(constant)
+    several = _count("blocks", blocks) > 1
+    one = r * root_up(m) + c if norm is Norm.L1 else root_up(r * r + c * c)
+    if not _replaced(adjacency):
+        return Sensitivity(norm, one, adjacency=adjacency)
+    within = row_sum(norm, columns=m, radius=r, adjacency=adjacency).value
+    apart = 2 * one if norm is Norm.L1 else root_up(2 * (r * r + c * c))
+    return Sensitivity(norm, max(within, apart) if several else within, adjacency=adjacency)
 
 
 def class_counts(norm: Norm, *, adjacency: Adjacency) -> Sensitivity:
@@ -293,9 +350,7 @@ def labelled_moments(
     """
     _only(norm, _MATRIX, "labelled_moments")
     p, F, a = _count("width", width), _size("ball", ball), _size("label", label)
-    c = fraction(constant)
-    if c < 0:
-        raise ParameterError(f"The 'constant' parameter must not be negative. Got {constant} instead.")
+    c = _constant(constant)
     joint = moments(norm, width=p + (2 if c else 1), ball=F + a * a + c * c, whole=whole, adjacency=adjacency)
     if norm is not Norm.L1 or not _replaced(adjacency):
         return joint
@@ -412,3 +467,19 @@ def _farthest_corners(R: Matrix, attribute: Attribute, order: int) -> Fraction:
     # the product rounds each coordinate by at most c u sum|corner||R|, in both corners
     slack = len(attribute.columns) * 2.0**-51 * float((np.abs(corners) @ np.abs(block)).sum(axis=1).max())
     return largest_distance(projected, order) + 2 * fraction(slack)
+
+
+def spread_sums(norm: Norm, *, attributes: int, unit: Unit, adjacency: Adjacency) -> Sensitivity:
+    """The sum of encoded rows of `attributes` attributes, and the sum of their squared lengths.
+
+    Claim: replace-one L2 2 for one attribute, sqrt(4 a + a^2) for a row of a attributes. Proof: a number moves by d =
+    |x - y| and its square by d |x + y| with d + |x + y| <= 2, so the squared change is at most d^2 (1 + (2 - d)^2),
+    which increases in d up to 4 at d = 2; a category moves by sqrt(2) and its square not at all; a missing number by
+    at most sqrt(2), its square by at most 1. A row: ||x - y|| <= 2 sqrt(a), squared lengths lie in [0, a]
+    (docs/proofs/row-releases.md). Worst pair: a number at -1 and 1; for a row the bound has slack: x = 1, y = -t x.
+    """
+    _only(norm, (Norm.L2,), "spread_sums")
+    _rows_need_replacement(adjacency)
+    a = _count("attributes", attributes)
+    value = Fraction(2) if unit is Unit.ATTRIBUTE else root_up(4 * a + a * a)
+    return Sensitivity(norm, value, adjacency=adjacency, unit=unit)

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gnomon.engine.local import Progress, quiet
+from gnomon.engine.base import Progress, quiet
 from gnomon.errors import DataError, OutputError
+from gnomon.methods.base import Release
 from gnomon.privacy.certificate import LARGEST, Certificate
-from gnomon.release.map import LARGEST_FILE, PublicMap, load_map, save_map
-from gnomon.table.base import Source, reading
-from gnomon.table.encode import Encoder
+from gnomon.release import croissant
+from gnomon.release import sign as signing
+from gnomon.release.formats import FORMATS
+from gnomon.release.map import LARGEST_FILE, PublicMap, load_arrays, save_arrays
+from gnomon.release.measurements import write_measurements
+from gnomon.table.base import reading
 from gnomon.table.schema import LARGEST as SCHEMA_LARGEST
 from gnomon.table.schema import Schema
-from gnomon.table.spreadsheet import refuse_in_csv
-
-if TYPE_CHECKING:
-    from gnomon.release.base import Release
 
 SHOWN = 50_000  # released rows that the public page summarises
+CERTIFICATE = "certificate.yaml"
+DATA = ("data.parquet", "data.csv")
+LAST_LINE = "# SHA-256 of the lines above: "
 
 
 def check_place(out: Path) -> None:
@@ -73,25 +76,51 @@ def whole_or_absent(out: Path) -> Iterator[Path]:
 
 
 def write_release(
-    method: Release, out: Path, rows: int | None = None, format: str = "parquet", progress: Progress = quiet
+    method: Release,
+    out: Path,
+    rows: int | None = None,
+    format: str = "parquet",
+    progress: Progress = quiet,
+    sign: Ed25519PrivateKey | None = None,
 ) -> None:
-    """Write `method`'s release of `rows` rows to the folder `out`."""
+    """Write `method`'s release of `rows` rows to the folder `out`, and sign its certificate where a key is given."""
     from gnomon.report.page import public_page
+    from gnomon.report.words import is_model
 
-    n = method.n_rows_ if rows is None else rows
-    if format == "csv":
-        refuse_in_csv(method.data_schema_)
+    n = rows or method.n_rows_ or 1
+    FORMATS[format].check(method.data_schema_)
     with whole_or_absent(Path(out)) as folder:
         data = folder / f"data.{format}"
         shown = _write_rows(data, method.sample_batches(n), format, n, progress)
-        save_map(folder / "map.npz", method.public_arrays())
+        save_arrays(folder / "map.npz", method.public_map().arrays())
+        write_measurements(method, folder)
         method.schema_.save(folder / "schema.toml")
-        hashes = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
-        certificate = method.certificate_.with_files(hashes, released_rows=n)
-        (folder / "certificate.yaml").write_text(certificate.to_yaml(), encoding="utf-8")
-        (folder / "report.html").write_text(
-            public_page(certificate, method.data_schema_, shown), encoding="utf-8"
+        certificate = method.certificate_.with_files(_hashes(folder), released_rows=n)
+        sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+        described = croissant.croissant(
+            certificate, method.data_schema_, sizes, data=data.name, synthetic=is_model(certificate)
         )
+        _write(folder / croissant.FILE, described)
+        _write(folder / "report.html", public_page(certificate, method.data_schema_, shown))
+        # both name the files that they describe, and the certificate names them too
+        text = certificate_text(certificate.with_files(_hashes(folder), released_rows=n))
+        _write(folder / CERTIFICATE, text)
+        if sign is not None:
+            _write(folder / signing.FILE, signing.sign(text.encode(), sign).text())
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    return {path.name: sha256(path) for path in sorted(folder.iterdir())}
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode())
+
+
+def certificate_text(certificate: Certificate) -> str:
+    """A certificate as its file holds it: the last line is a hash of the others, so that no change goes unnoticed."""
+    body = certificate.to_yaml()
+    return f"{body}{LAST_LINE}{hashlib.sha256(body.encode()).hexdigest()}\n"
 
 
 def _write_rows(path: Path, batches: Iterator[pa.Table], format: str, n: int, progress: Progress) -> pa.Table:
@@ -102,7 +131,7 @@ def _write_rows(path: Path, batches: Iterator[pa.Table], format: str, n: int, pr
     try:
         for table in batches:
             if writer is None:
-                writer = _writer(path, table.schema, format)
+                writer = FORMATS[format].writer(path, table.schema)
             writer.write_table(table)
             if done < SHOWN:
                 shown.append(table.slice(0, SHOWN - done))
@@ -114,17 +143,7 @@ def _write_rows(path: Path, batches: Iterator[pa.Table], format: str, n: int, pr
     return pa.concat_tables(shown)
 
 
-def _writer(path: Path, schema: pa.Schema, format: str) -> pq.ParquetWriter | pyarrow.csv.CSVWriter:
-    if format == "csv":
-        return pyarrow.csv.CSVWriter(str(path), schema)
-    # a dictionary of noisy numbers is larger than the numbers, and most of the time of writing them
-    repeated = [field.name for field in schema if not pa.types.is_floating(field.type)]
-    return pq.ParquetWriter(
-        str(path), schema, compression="zstd", compression_level=1, use_dictionary=repeated
-    )
-
-
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -146,9 +165,39 @@ class Opened:
     schema: Schema
     map: PublicMap
 
+    @property
+    def data_file(self) -> str:
+        """The name of the file with the released rows."""
+        return next((name for name in DATA if name in self.certificate.files), DATA[0])
+
+    @property
+    def data(self) -> pa.Table:
+        """The released rows."""
+        file = self.path / self.data_file
+        return pq.read_table(file) if file.suffix == ".parquet" else pyarrow.csv.read_csv(file)
+
+    @property
+    def report(self) -> Path:
+        """The page for people."""
+        return self.path / "report.html"
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether rows were drawn from a model, and none is the image of a record."""
+        from gnomon.report.words import is_model
+
+        return is_model(self.certificate)
+
+
+def read_certificate(path: Path) -> tuple[Certificate, bytes]:
+    """The certificate of a folder, and its bytes."""
+    with (path / CERTIFICATE).open("rb") as file:
+        content = file.read(4 * LARGEST + 1)
+    return Certificate.from_yaml(re.sub("\r\n?", "\n", content.decode("utf-8", "replace"))), content
+
 
 def open_release(path: Path) -> Opened:
-    """Read a release folder from anywhere; nothing in it is executed and sizes are capped."""
+    """Read a release folder from anywhere, without verifying its rows; nothing in it is executed and sizes are capped."""
     if not path.is_dir():
         raise DataError(f"The release folder {str(path)!r} does not exist; check the path.")
     for name in ("certificate.yaml", "schema.toml", "map.npz"):
@@ -157,48 +206,16 @@ def open_release(path: Path) -> Opened:
                 f"The release folder {str(path)!r} lacks {name}; ask its publisher for a whole copy."
             )
     with reading(f"The release folder {str(path)!r}"):
-        with (path / "certificate.yaml").open(encoding="utf-8", errors="replace") as file:
-            certificate = Certificate.from_yaml(file.read(LARGEST + 1))
+        certificate, _ = read_certificate(path)
         for name, most in (("schema.toml", 4 * SCHEMA_LARGEST), ("map.npz", LARGEST_FILE)):
             if (path / name).stat().st_size > most:
                 raise DataError(
                     f"The file {name} in {str(path)!r} is longer than {most} bytes and is not read."
                 )
-            if name in certificate.files and certificate.files[name] != _sha256(path / name):
+            if name in certificate.files and certificate.files[name] != sha256(path / name):
                 raise DataError(
                     f"The file {name} in {str(path)!r} is not the one that its certificate names; "
                     "ask the publisher for a whole copy."
                 )
     schema = Schema.load(path / "schema.toml")
-    return Opened(path, certificate, schema, PublicMap.of_arrays(load_map(path / "map.npz")))
-
-
-def transform_batches(
-    source: Source, schema: Schema, chart: PublicMap, progress: Progress = quiet
-) -> Iterator[pa.Table]:
-    """Rows of `source` seen through the public map of a release; a target column passes through as it is."""
-    features = Schema(name=schema.name, columns=schema.features)
-    encoder = Encoder(features)
-    if encoder.width != chart.n_features:
-        raise DataError("The schema and the map of this release do not belong together; ask its publisher.")
-    names = [column.name for column in features.columns]
-    present = set(source.names)
-    missing = [name for name in names if name not in present]
-    if missing:
-        raise DataError(f"The table lacks the column {missing[0]!r} that the release has; add it.")
-    target = schema.target.name if schema.target is not None and schema.target.name in source.names else None
-    done, total = 0, source.n_rows()
-    for batch in source.batches([*names, target] if target else names):
-        X = encoder.encode(batch).X
-        C = X if chart.shows_all else chart.components(X)
-        if chart.components_only:
-            seen = pa.table(list(np.ascontiguousarray(C.T)), names=[f"c{j}" for j in range(C.shape[1])])
-            place = C.shape[1]
-        else:
-            seen = encoder.decode(C if chart.shows_all else chart.lift(C), None)
-            place = [column.name for column in schema.released].index(target) if target else 0
-        if target:
-            seen = seen.add_column(place, target, batch.column(batch.schema.get_field_index(target)))
-        done += batch.num_rows
-        progress("transforming", done, total)
-        yield seen
+    return Opened(path, certificate, schema, PublicMap.of_arrays(load_arrays(path / "map.npz")))

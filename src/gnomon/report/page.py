@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from gnomon.privacy.meaning import percent_up
 from gnomon.report import draw, words
 from gnomon.report.summary import ColumnSummary, summarise, tidy
 from gnomon.table.schema import Column, Schema
@@ -37,7 +38,7 @@ def public_page(certificate: Certificate, schema: Schema, table: pa.Table) -> st
         bar=draw.bar,
         percent=words.percent,
         files=words.files(certificate),
-        limits=words.LIMITS,
+        limits=words.limits(certificate),
     )
     return _STEERING.sub("\N{REPLACEMENT CHARACTER}", page)
 
@@ -47,7 +48,7 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
     guarantee = certificate.guarantee
     infinite = math.isinf(guarantee.epsilon)
     holds = certificate.private and not infinite
-    guess = words.best_guess(guarantee.epsilon, guarantee.delta)
+    guess = words.best_guess(certificate)
     return {
         "warnings": [{"title": title, "text": text} for title, text in words.warnings(certificate)],
         "epsilon": "∞" if infinite else tidy(guarantee.epsilon),
@@ -55,7 +56,8 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
         "brand": "A private release, made with gnomon" if holds else "Not a private release",
         "terms": words.terms(certificate),
         "statement": certificate.statement,
-        "guess": words.percent_up(guess) if holds else "",
+        "guess": percent_up(guess, 2 if len(certificate.attacks) > 1 else 1) if holds else "",
+        "trade_off": words.trade_off(certificate) if holds else "",
         "guess_picture": draw.chance(guess),
     }
 
@@ -68,13 +70,14 @@ def _contents(certificate: Certificate, schema: Schema, table: pa.Table) -> dict
     undrawn = [column.name for column in released if column.name not in {c.name for c in columns}]
     return {
         "title": schema.name,
-        "lead": f"{rows:,} rows × {words.columns_words(len(released))}, released by {certificate.method}.",
+        "lead": f"{rows:,} rows × {words.columns_words(len(released))}, released by {certificate.method}."
+        + words.counted(certificate),
         "released": words.released(certificate),
         "public": certificate.public,
         "noise_heads": (
             "Statistic",
             "Mechanism",
-            "One record can move it by",
+            f"{words.unit_word(certificate.guarantee)} can move it by",
             "Noise scale",
             "Ratio",
             "Cost",

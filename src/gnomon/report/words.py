@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from gnomon.privacy.certificate import Certificate
-from gnomon.privacy.guarantee import Guarantee, Unit
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
+from gnomon.privacy.meaning import percent_up, reach_by_epsilon
 from gnomon.report.summary import tidy
 from gnomon.table.schema import Schema
 
@@ -16,8 +17,13 @@ FILES = (
         "certificate.yaml",
         "the guarantee with every mechanism, sensitivity and scale, for people and programs",
     ),
+    (
+        "measurements.npz",
+        "what was measured, with its noise: 'gnomon verify' makes this folder again from it, without the table",
+    ),
     ("map.npz", "the public map, by which 'gnomon transform' shows real rows as the release would"),
     ("schema.toml", "the declared columns, bounds and categories"),
+    ("croissant.json", "the same facts for programs that search and load datasets (Croissant 1.1)"),
     ("report.html", "this page"),
 )
 
@@ -27,12 +33,6 @@ LIMITS = (
         "If the table shows that smokers fall ill more often, so does the release, and it says so about "
         "every smoker, "
         "in the table or not. Privacy here means that no conclusion depends on one record.",
-    ),
-    (
-        "People with several records.",
-        "The guarantee is for one record. A person with k records is protected k times less (k times "
-        "epsilon), unless the "
-        "table was reduced to one record a person before.",
     ),
     (
         "Other releases.",
@@ -59,21 +59,49 @@ LIMITS = (
 )
 
 
-def best_guess(epsilon: float, delta: float) -> float:
-    """How often the best test of two equally likely neighbours is right, at most: (e^epsilon + delta) / (1
-    + e^epsilon).
-
-    (epsilon, delta)-DP bounds the total variation distance of neighbours by (e^epsilon - 1 + 2 delta) /
-    (e^epsilon + 1), and the best test of two equally likely laws is right with probability (1 + distance)
-    / 2.
-    """
-    shrink = math.exp(-epsilon)
-    return min(1.0, (1 + delta * shrink) / (1 + shrink))
+def limits(certificate: Certificate) -> tuple[tuple[str, str], ...]:
+    """What the promise does not cover; people with several rows second, by what is protected."""
+    first, *rest = LIMITS
+    return first, _several_rows(certificate.guarantee), *rest
 
 
-def percent_up(share: float) -> str:
-    """A percentage rounded up, because it is an upper bound."""
-    return f"{math.ceil(1000 * share - 1e-9) / 10:.1f}%"
+def _several_rows(guarantee: Guarantee) -> tuple[str, str]:
+    if guarantee.unit is Unit.PERSON:
+        used = f"at most {guarantee.rows} row{'' if guarantee.rows == 1 else 's'} of a person"
+        return (
+            "People under several names.",
+            f"The guarantee is for a person, of whom {used} were used. Somebody who stands in the table under two "
+            "identifiers is protected as two people.",
+        )
+    return (
+        "People with several rows.",
+        "The guarantee is for one row. A person with k rows is protected k times less (k times epsilon), unless the table "
+        "was reduced to one row a person before.",
+    )
+
+
+def best_guess(certificate: Certificate) -> float:
+    """How often the best test of two equally likely versions is right, at most: exactly where all noise is Gaussian."""
+    guarantee = certificate.guarantee
+    bound = reach_by_epsilon(guarantee.epsilon, guarantee.delta).right
+    return min([bound, *(attack.right for attack in certificate.attacks)])
+
+
+def trade_off(certificate: Certificate) -> str:
+    """What a test finds at few false alarms, and what epsilon alone would say."""
+    guarantee = certificate.guarantee
+    *_, best = certificate.attacks
+    words = (
+        f"A test that raises a false alarm 1% of the time finds a version at most "
+        f"{percent_up(best.found_at_1_percent, 2)} of the time; at 5%, {percent_up(best.found_at_5_percent, 2)}."
+    )
+    if best.mu is None:
+        return words
+    bound = reach_by_epsilon(guarantee.epsilon, guarantee.delta).right
+    return (
+        f"{words} All noise of this release is Gaussian, for which these figures are exact; epsilon and delta alone would "
+        f"allow a test that is right {percent_up(bound)} of the time."
+    )
 
 
 def percent(share: float) -> str:
@@ -83,17 +111,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}%" if share < 0.1 else f"{100 * share:.0f}%"
 
 
-def _is_model(certificate: Certificate) -> bool:
-    from gnomon.release import METHODS
-    from gnomon.release.base import ModelRelease
+def is_model(certificate: Certificate) -> bool:
+    """Whether rows were drawn from a model, and not made of one record each."""
+    from gnomon.methods import METHODS
 
-    return certificate.method in METHODS and issubclass(METHODS[certificate.method], ModelRelease)
+    return certificate.method in METHODS and METHODS[certificate.method].publishes == "model"
 
 
 def usage(certificate: Certificate) -> str:
     """How to begin."""
     through = "'gnomon transform' shows other rows, your own too, as the release would; test models on those."
-    if _is_model(certificate):
+    if is_model(certificate):
         return f"Load the table with any tool and work with it as with the original. {through}"
     return f"Load the table with any tool; each row stands for a record, and its noise is known. {through}"
 
@@ -103,13 +131,14 @@ def warnings(certificate: Certificate) -> list[tuple[str, str]]:
     found = []
     if not certificate.holds:
         found.append(("Do not publish this.", certificate.statement))
+    found += [("A weak promise.", weak) for weak in certificate.weak]
     found += [("Caveat.", caveat) for caveat in certificate.caveats]
     return found
 
 
 def released(certificate: Certificate) -> str:
     """What kind of rows these are, by what was done to the private ones."""
-    if _is_model(certificate):
+    if is_model(certificate):
         return (
             "A table of synthetic rows. Sums over the private rows met noise, a model was fitted to the "
             "noisy sums, and these "
@@ -175,8 +204,24 @@ def delta_words(delta: float) -> str:
 
 def protects(guarantee: Guarantee) -> str:
     if guarantee.unit is Unit.ATTRIBUTE:
-        return "one attribute of one record"
-    return "one whole record, its label included"
+        return "one attribute of one row"
+    if guarantee.unit is Unit.PERSON:
+        return f"one person, with at most {guarantee.rows} row{'' if guarantee.rows == 1 else 's'} used"
+    return "one row, its label included"
+
+
+def unit_word(guarantee: Guarantee) -> str:
+    """Who moves a statistic."""
+    return {Unit.ATTRIBUTE: "One attribute", Unit.PERSON: "One person", Unit.ROW: "One row"}[guarantee.unit]
+
+
+def counted(certificate: Certificate) -> str:
+    """How many rows were behind the release, where that is private: the noisy count, which is all that is known."""
+    if certificate.measured_rows is None:
+        return ""
+    return (
+        f" The table had about {certificate.measured_rows:,} rows by a noisy count; their number is private."
+    )
 
 
 def terms(certificate: Certificate) -> list[tuple[str, str]]:
@@ -184,7 +229,17 @@ def terms(certificate: Certificate) -> list[tuple[str, str]]:
     method = ("Method", certificate.method)
     if certificate.holds:
         reader = "anyone who reads this release, whatever else they know"
-        return [("Protects", protects(certificate.guarantee)), ("Against", reader), method]
+        change = (
+            "replacement"
+            if certificate.guarantee.adjacency is Adjacency.REPLACE_ONE
+            else "presence or absence"
+        )
+        return [
+            ("Protects", protects(certificate.guarantee)),
+            ("From", f"telling its {change}"),
+            ("Against", reader),
+            method,
+        ]
     found = certificate.delivered
     really = "no finite ε" if found is None or math.isinf(found) else f"ε = {tidy(found)}"
     return [("Delivers", really), method]

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.release import METHODS
-from gnomon.release.rows import RowRelease
+from gnomon.methods import METHODS
+from gnomon.methods.charging import unaccounted
+from gnomon.methods.row_release import RowRelease
 from gnomon.reproduce.experiment import Best, Calibration, Cell, Data
 from gnomon.reproduce.tasks import LIMITS, Split, Task
 
@@ -58,11 +59,11 @@ def worth(
     made: Any = METHODS[method.name](
         epsilon=epsilon, delta=delta, calibration=calibration, random_state=trial, **told, **settings
     )
-    fitted = made.fit(split.X, split.y)
+    fitted = made.fit(split.X, split.y, charge=unaccounted)
     rows = None if isinstance(fitted, RowRelease) else min(LIMITS.train, len(split.X))
     drawn = fitted.sample(rows)
     X, y = drawn if isinstance(drawn, tuple) else (drawn, None)
-    if getattr(fitted.map_, "components_only", False) and not isinstance(fitted, RowRelease):
+    if fitted.public_map().components_only and not isinstance(fitted, RowRelease):
         return task.score(X, y, split, None, trial)  # Algorithm 1 of PCA-Gauss keeps its projection to itself
     return task.score(X, y, split, np.asarray(fitted.transform(split.X_test)), trial)
 

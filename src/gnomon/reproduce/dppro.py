@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from gnomon.methods.charging import unaccounted
+from gnomon.methods.dppro import DpPro
 from gnomon.privacy.printed import paper_dppro_sigma
-from gnomon.release.dppro import DpPro
 from gnomon.reproduce import plot
 from gnomon.reproduce.data import read
 from gnomon.reproduce.experiment import Calibration, Cell, Experiment, Numbers
@@ -75,11 +76,12 @@ def release(X: Matrix, epsilon: float, k: int | str, calibration: str, trial: in
         n_components=k,
         unit="attribute",
         calibration="paper" if calibration == "paper" else "sound",
+        order="kept",  # records are compared with their rows
         random_state=trial,
         not_private=math.isinf(epsilon),
         **more,
     )
-    method.fit(X)
+    method.fit(X, charge=unaccounted)
     return method
 
 

@@ -17,12 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from gnomon.evaluate.fidelity import binned
+from gnomon.methods.charging import unaccounted
+from gnomon.methods.dppro import DpPro
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import Adjacency, ApproxDP, Unit
 from gnomon.privacy.mechanism import release_vector
 from gnomon.privacy.rounding import root_up
 from gnomon.privacy.sensitivity import Norm, Sensitivity
-from gnomon.release.dppro import DpPro
 from gnomon.reproduce import plot
 from gnomon.reproduce.data import read
 from gnomon.reproduce.dppro import ATTRIBUTE, CALIBRATIONS, CAPTIONS, CURVES, DELTA, PAPER, epsilon_for, level
@@ -73,10 +74,11 @@ def release(table: pa.Table, schema: Schema, epsilon: float, k: int, calibration
         n_components=k,
         unit="attribute",
         calibration="paper" if calibration == "paper" else "sound",
+        order="kept",  # records are compared with their rows
         random_state=trial,
         not_private=math.isinf(epsilon),
     )
-    method.fit(table)
+    method.fit(table, charge=unaccounted)
     return method
 
 
@@ -117,7 +119,7 @@ def marginals(data: Path, epsilon: float, k: int, calibration: str, trial: int) 
     """One linear query for every value of every column, answered from the released rows."""
     table, schema = categories(data)
     method = release(table, schema, epsilon, k, calibration, trial)
-    return total_variation(data, method.linear(np.eye(method.map_.n_features)).value / table.num_rows)
+    return total_variation(data, method.linear(np.eye(method.frame_.n_features)).value / table.num_rows)
 
 
 def uniform(data: Path, trial: int) -> float:
@@ -242,6 +244,8 @@ def real(data: Path, name: str, trial: int) -> Numbers:
     train, test, schema = split(data, name, trial)
     encoder = Encoder(schema)
     rows, tested = (encoder.encode(table.combine_chunks()) for table in (train, test))
+    assert rows.codes is not None
+    assert tested.codes is not None
     often = np.bincount(rows.codes).argmax()
     return {
         "SVM": wrong(rows.X, rows.codes, tested.X, tested.codes),

@@ -16,9 +16,9 @@ from sklearn.metrics import average_precision_score
 from gnomon.evaluate import classify
 from gnomon.evaluate.limits import Limits
 from gnomon.evaluate.sides import Side
-from gnomon.release.base import Account, Table
-from gnomon.release.dprp import Dprp
-from gnomon.release.dprp_paper import Shares, dprp_as_printed
+from gnomon.methods.charging import unaccounted
+from gnomon.methods.dprp import Dprp
+from gnomon.methods.dprp_paper import Shares
 from gnomon.reproduce import dprp_printed as printed
 from gnomon.reproduce import plot
 from gnomon.reproduce.data import read
@@ -59,18 +59,6 @@ TUNED = (
 )
 
 
-class SplitDprp(Dprp):
-    """DPRP as printed, with another split of its budget."""
-
-    shares: Shares = Shares()
-
-    def _release(self, table: Table, account: Account) -> None:
-        self.map_, self._reconstruction = dprp_as_printed(self, table, account, self.shares)
-
-
-Make = Callable[[Schema], Dprp]
-
-
 def as_described(epsilon: float, calibration: str, trial: int, schema: Schema) -> Dprp:
     return Dprp(epsilon, DELTA, schema=schema, calibration=calibration, random_state=trial)
 
@@ -85,7 +73,7 @@ def keeping(per_cent: int, calibration: str, trial: int, schema: Schema) -> Dprp
 
 
 def printed_split(rows: float, trial: int, schema: Schema) -> Dprp:
-    method = SplitDprp(EPSILON, DELTA, schema=schema, calibration="paper", random_state=trial)
+    method = Dprp(EPSILON, DELTA, schema=schema, calibration="paper", random_state=trial)
     method.shares = Shares(rows, 1 - CHOICE - rows, CHOICE)
     return method
 
@@ -107,12 +95,12 @@ def split(data: Path, folder: str, trial: int) -> tuple[pa.Table, pa.Table]:
 
 
 def side(table: pa.Table, encoder: Encoder) -> Side:
-    rows = encoder.encode(table.combine_chunks())
-    return Side(table, np.ascontiguousarray(rows.X), rows.y)
+    whole = table.combine_chunks()
+    return Side(table, np.ascontiguousarray(encoder.matrix(whole)), encoder.encode_target(whole))
 
 
 def released(method: Dprp, train: pa.Table) -> pa.Table:
-    method.fit(train)
+    method.fit(train, charge=unaccounted)
     return pa.concat_tables(method.sample_batches())
 
 
@@ -134,7 +122,10 @@ def labels_in_the_clear(data: Path, folder: str, epsilon: float, trial: int) -> 
     schema = declared(folder)
     assert schema.target is not None
     features, encoder = Schema(name=schema.name, columns=schema.features), Encoder(schema)
-    rows = released(as_described(epsilon, "paper", trial, features), train)
+    method = as_described(epsilon, "paper", trial, features).set_params(
+        order="kept"
+    )  # beside which labels stand
+    rows = released(method, train)
     labelled = rows.append_column(schema.target.name, train[schema.target.name])
     return _forest(side(labelled, encoder), side(test, encoder), trial)
 

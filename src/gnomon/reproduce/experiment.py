@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from gnomon.reproduce.results import Results
+from typing import Any, Literal
 
 Calibration = Literal["paper", "sound", "none"]
 Data = Literal["original", "partial", "stand-in", "generated"]
@@ -60,4 +57,4 @@ class Experiment:
     files: tuple[str, ...]
     cells: Callable[[Path], list[Cell]]
     notes: tuple[str, ...] = ()
-    draw: Callable[[Results, Path], None] | None = None
+    draw: Callable[[Any, Path], None] | None = None  # of the experiment's results

@@ -18,9 +18,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
+from gnomon.methods.charging import unaccounted
+from gnomon.methods.jl_laplace import JlLaplace
+from gnomon.methods.projected import distance_variance
 from gnomon.projection.gaussian import gaussian
-from gnomon.release.jl_laplace import JlLaplace
-from gnomon.release.projected import distance_variance
 from gnomon.reproduce import plot
 from gnomon.reproduce.experiment import Calibration, Cell, Experiment, Numbers
 from gnomon.reproduce.results import Results
@@ -78,9 +79,10 @@ def release(X: Matrix, k: int, unit: str, calibration: str, trial: int, *, whole
         unit=unit,
         radius=None if unit == "attribute" else ball(d) / CELL,
         calibration=calibration,
+        order="kept",  # records are compared with their rows
         random_state=trial,
     )
-    method.fit(X)
+    method.fit(X, charge=unaccounted)
     return method
 
 

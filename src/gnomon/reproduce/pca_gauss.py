@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from gnomon.errors import ParameterError
 from gnomon.privacy.guarantee import Adjacency
 from gnomon.privacy.sensitivity import Norm, eigenvalues
-from gnomon.release.pca_paper import sir
 from gnomon.reproduce import plot
 from gnomon.reproduce.compared import (
     Method,
@@ -88,8 +89,8 @@ def _before(printed: dict[str, float], *, lda: bool = False) -> list[Method]:
 
 def _ours() -> list[Method]:
     return [
-        Method("PCA-Gauss, ours", "pca-gauss"),
-        Method("PCA-Gauss, ours, delta 1/N", "pca-gauss", delta=None),
+        Method("Synthesizer", "synthesizer"),
+        Method("Synthesizer, delta 1/N", "synthesizer", delta=None),
     ]
 
 
@@ -313,3 +314,16 @@ EXPERIMENTS = (
         draw_ratio,
     ),
 )
+
+
+def sir(spectrum: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """SIR(P) for P = 1..M: sensitivity gain M / P over information loss (all variance / that of P components).
+
+    Computed from the private spectrum, so it is for the custodian's eyes. At P = M it is one.
+    """
+    values = np.sort(np.maximum(np.asarray(spectrum, dtype=np.float64), 0.0))[::-1]
+    if values.ndim != 1 or not values.size or values.sum() <= 0:
+        raise ParameterError("The 'spectrum' parameter of sir must hold eigenvalues that are not all zero.")
+    M = len(values)
+    found: npt.NDArray[np.float64] = (M / np.arange(1, M + 1)) * np.cumsum(values) / values.sum()
+    return found

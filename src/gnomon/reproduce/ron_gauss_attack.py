@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.evaluate.membership import SHADOWS, Membership, membership_inference
-from gnomon.release import METHODS
+from gnomon.methods import METHODS
 from gnomon.reproduce import plot
 from gnomon.reproduce.experiment import Calibration, Cell, Experiment
 from gnomon.reproduce.results import Results

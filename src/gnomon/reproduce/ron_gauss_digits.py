@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from gnomon.errors import DataError
-from gnomon.release import METHODS
+from gnomon.methods import METHODS
+from gnomon.methods.charging import unaccounted
 from gnomon.reproduce import plot
 from gnomon.reproduce.data import read
 from gnomon.reproduce.experiment import Calibration, Cell, Experiment
@@ -77,7 +78,7 @@ def synthetic(data: Path, sheet: Sheet, trial: int) -> tuple[Matrix, Any]:
         random_state=trial,
         **settings,
     )
-    images, labels = made.fit(X, y).sample(DRAWN)
+    images, labels = made.fit(X, y, charge=unaccounted).sample(DRAWN)
     return images, labels
 
 

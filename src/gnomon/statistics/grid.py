@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 GRID = 2**16  # a row of norm 1 has integer norm GRID
-EXACT = 2.0**52  # sums of squares stay below this
 
 Matrix = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 def fine_grid(longest: float) -> float:

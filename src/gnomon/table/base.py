@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from gnomon.errors import DataError
-from gnomon.table.fingerprint import fingerprint_batches
+
+if TYPE_CHECKING:
+    from gnomon.engine.base import Engine
 
 BATCH_ROWS = 65536
 
 # Libraries whose own exceptions may quote a cell, so that only their kind is passed on.
 _GUESTS = {"pyarrow", "polars", "pandas", "duckdb", "_duckdb", "narwhals"}
+
+
+class Fragment(Protocol):
+    """Some rows of a source that a worker reads by itself: a plain value, and the same rows at every read."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]: ...
 
 
 class Source(ABC):
@@ -25,6 +39,9 @@ class Source(ABC):
     kind: str  # "parquet", "csv", "arrow", "pandas", ...
     label: str = "The table"  # how error sentences call it
     title: str = "table"  # the name that a drafted schema gives it
+    converters: Mapping[
+        str, Callable[[pa.Array], pa.Array]
+    ] = {}  # by column: how a schema says that cells are written
 
     @property
     @abstractmethod
@@ -45,13 +62,19 @@ class Source(ABC):
         """Batches with at least these columns, in any order and of any size."""
 
     def batches(
-        self, columns: Sequence[str], rows: int = BATCH_ROWS, *, raw: bool = False
+        self,
+        columns: Sequence[str],
+        rows: int = BATCH_ROWS,
+        *,
+        raw: bool = False,
+        as_written: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of some columns in order, in batches of `rows` and a last one of those that are left.
 
         Where a batch ends follows from the number of rows alone, because releases show it (the row groups of a file,
         the draws of a batch): a text file is read in blocks of bytes, which end where its cells make them end.
-        `raw` leaves the cells of a text format as text, so that `check` can count those that do not parse.
+        `raw` leaves the cells of a text format as text, so that `check` can count those that do not parse;
+        `as_written` gives them as they stand, whatever the schema says of their form.
         """
         columns = list(columns)
         present = set(self.names)
@@ -61,13 +84,25 @@ class Source(ABC):
                 f"{self.label} has no column {lacking[0]!r}; its columns are {', '.join(self.names)}."
             )
         with reading(self.label):
-            yield from _of_equal_length(
-                (batch.select(columns) for batch in self._read(columns, rows, raw)), rows
-            )
+            found = (batch.select(columns) for batch in self._read(columns, rows, raw))
+            yield from _of_equal_length(found if as_written else map(self._converted, found), rows)
 
-    def fingerprint(self) -> str:
-        """A SHA-256 of the content, by which the ledger knows the table; it stays with the custodian."""
-        return fingerprint_batches(self.names, self.batches(self.names))
+    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not any(name in self.converters for name in batch.schema.names):
+            return batch
+        arrays = [
+            self.converters[name](array) if name in self.converters else array
+            for name, array in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+    def fragments(self, columns: Sequence[str]) -> Sequence[Fragment]:
+        """The rows of some columns for workers of a cluster; none where only this process can read them."""
+        return ()
+
+    def engine(self, asked: Engine | None = None) -> Engine | None:
+        """The engine that was asked for, or else the one that holds the rows, if any does."""
+        return asked
 
     def like(self, table: pa.Table) -> Any:
         """A table in the form in which this one came."""
@@ -103,8 +138,16 @@ def _of_equal_length(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[p
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    columns = [pa.concat_arrays([_decoded(part) for part in parts]) for parts in zip(*batches, strict=True)]
+    columns = [
+        pa.concat_arrays(_of_one_type([_decoded(part) for part in parts]))
+        for parts in zip(*batches, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)
+
+
+def _of_one_type(parts: list[pa.Array]) -> list[pa.Array]:
+    """As text where a source goes over to it, from a cell on that is not of the column's type; numbers stay exact."""
+    return parts if len({part.type for part in parts}) == 1 else [part.cast(pa.string()) for part in parts]
 
 
 def _decoded(array: pa.Array) -> pa.Array:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeGuard, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gnomon.errors import SchemaError
+from gnomon.table.form import check_date_format
 
 Kind = Literal["number", "category", "boolean", "date", "identifier", "ignored"]
 Scalar = bool | int | float | str | datetime | date
@@ -17,12 +18,18 @@ Scalar = bool | int | float | str | datetime | date
 _KINDS = ", ".join(get_args(Kind))
 _TAKES = {
     "number": {"low", "high", "integer", "log", "unit", "estimate", "missing", "fill", "role"},
-    "category": {"values", "ordered", "other", "unit", "missing", "fill", "role"},
+    "category": {"values", "ordered", "other", "unit", "estimate", "missing", "fill", "role"},
     "boolean": {"missing", "fill", "role"},
     "date": {"low", "high", "missing", "fill", "role"},
     "identifier": set[str](),
     "ignored": set[str](),
 }
+_TAKES["number"] |= {"atoms", "missing_values"}
+_TAKES["category"] |= {"missing_values"}
+_TAKES["boolean"] |= {"true", "false", "missing_values"}
+_TAKES["date"] |= {"date_format", "missing_values"}
+for _taken in _TAKES.values():
+    _taken.add("label")
 _EXPECTED = {
     "kind": f"one of {_KINDS}",
     "low": "a number or a date",
@@ -37,6 +44,12 @@ _EXPECTED = {
     "missing": "one of refuse, fill, indicator",
     "fill": "a value of the column",
     "role": '"target" or left out',
+    "label": "text",
+    "atoms": "a list of numbers",
+    "true": "a list of the words for true",
+    "false": "a list of the words for false",
+    "date_format": 'text such as "%d.%m.%Y"',
+    "missing_values": "a list of text or of numbers",
 }
 
 
@@ -68,6 +81,12 @@ class Column(BaseModel):
     missing: Literal["refuse", "fill", "indicator"] = "refuse"
     fill: Scalar | None = None
     role: Literal["target"] | None = None
+    label: str | None = None
+    atoms: tuple[int | float, ...] = Field(default=(), strict=False)
+    true: tuple[Scalar, ...] = Field(default=(), strict=False)
+    false: tuple[Scalar, ...] = Field(default=(), strict=False)
+    date_format: str | None = None
+    missing_values: tuple[Scalar, ...] = Field(default=(), strict=False)
 
     def __init__(self, **data: Any) -> None:
         _refuse_endless(data)
@@ -117,6 +136,7 @@ class Column(BaseModel):
         elif self.kind == "date":
             _check_date(self)
         _check_missing(self)
+        _check_form(self)
         return self
 
 
@@ -241,6 +261,13 @@ def _check_number(column: Column) -> None:
 
 def _check_category(column: Column) -> None:
     name = column.name
+    if column.estimate:
+        if column.values or column.role != "target":
+            raise SchemaError(
+                f"The category {name!r} has estimate = true, which only a target without values takes: its classes "
+                "are then found privately; declare its values, or remove them."
+            )
+        return
     if not column.values:
         raise SchemaError(
             f'The column {name!r} has no values; declare its categories, as in values = ["a", "b"], '
@@ -316,6 +343,47 @@ def _check_missing(column: Column) -> None:
             f"The fill of column {name!r} must be a value that the column declares. Got {fill!r} instead; "
             "choose one inside its bounds or values."
         )
+
+
+def _check_form(column: Column) -> None:
+    """How cells are written, and the values that many of them share."""
+    name = column.name
+    if column.date_format is not None:
+        check_date_format(column.date_format, f"of column {name!r}")
+    _check_atoms(column)
+    if bool(column.true) != bool(column.false):
+        said, lacking = ("true", "false") if column.true else ("false", "true")
+        raise SchemaError(f"The column {name!r} has words for {said} but none for {lacking}; declare both.")
+    meanings = [("true", column.true), ("false", column.false), ("missing_values", column.missing_values)]
+    if column.kind == "category":
+        meanings.append(("values", column.values))
+    seen: dict[str, str] = {}
+    for key, words in meanings:
+        for word in {value_key(word) for word in words}:
+            if word in seen:
+                raise SchemaError(
+                    f"The column {name!r} has {word!r} both in {seen[word]} and in {key}; keep one of them."
+                )
+            seen[word] = key
+
+
+def _check_atoms(column: Column) -> None:
+    if not column.atoms:
+        return
+    name = column.name
+    if column.estimate:
+        raise SchemaError(
+            f"The column {name!r} has both atoms and estimate = true; atoms need declared low and high."
+        )
+    if len(set(column.atoms)) < len(column.atoms):
+        raise SchemaError(f"The atoms of column {name!r} name a value more than once; remove the repetition.")
+    for atom in column.atoms:
+        inside = _finite(atom) and column.low <= atom <= column.high  # type: ignore[operator]
+        if not inside or (column.integer and atom != int(atom)):
+            raise SchemaError(
+                f"The atoms of column {name!r} must be values that the column declares. Got {atom!r} instead; "
+                "choose values inside its bounds."
+            )
 
 
 def _is_number(value: Any) -> TypeGuard[int | float]:

@@ -5,38 +5,28 @@ Every step works on one cell of one row, so a row is encoded the same wherever i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gnomon.engine.base import Engine, Kept, Progress, quiet
 from gnomon.errors import DataError, ParameterError, SchemaError
+from gnomon.table.base import Fragment, Source
+from gnomon.table.cells import numbers
 from gnomon.table.codec import Floats, codec, target_codec
 from gnomon.table.codec.base import Steps
 from gnomon.table.column import Scalar
+from gnomon.table.persons import BoundedMap, BoundedRecords, Bounding, fill
+from gnomon.table.rows import Layout, Loaded, Part, RowCache, Rows, on_grid
 from gnomon.table.schema import Schema
+from gnomon.table.target import NO_TARGET, Target
 
-Task = Literal["clustering", "classification", "regression"]
-Target = NDArray[np.int64] | NDArray[np.float64]
-
-
-class Rows(NamedTuple):
-    """X (n, m) in [-1, 1] with contiguous columns; y the codes of classes, or numbers in [-1, 1], or None."""
-
-    X: Floats
-    y: Target | None
-
-    @property
-    def codes(self) -> NDArray[np.int64]:
-        """The target as codes of classes."""
-        return np.asarray(self.y, dtype=np.int64)
-
-    @property
-    def numbers(self) -> Floats:
-        """The target as numbers in [-1, 1]."""
-        return np.asarray(self.y, dtype=np.float64)
+Values = NDArray[np.int64] | NDArray[np.float64]  # of a target: codes of classes, or numbers in [-1, 1]
 
 
 class Group(NamedTuple):
@@ -71,25 +61,35 @@ class Encoder:
         self.width: int = ends[-1]
         self.feature_names: tuple[str, ...] = tuple(name for one in self._codecs for name in one.names)
         self._target = None if schema.target is None else target_codec(schema.target)
+        self.target = self._described()
+
+    @property
+    def layout(self) -> Layout:
+        """How encoded rows are kept."""
+        return Layout(self.width, self.target.is_class, self.target.is_number)
+
+    @property
+    def portable(self) -> bool:
+        """Whether every machine encodes to the same bit: a logarithm may differ in the last one."""
+        return not any(column.log for column in self.schema.released)
 
     @property
     def columns(self) -> list[str]:
         """The columns to read for `encode`."""
         return [column.name for column in self.schema.released]
 
-    @property
-    def task(self) -> Task:
-        """What the declared target asks for."""
+    def _described(self) -> Target:
         if self._target is None:
-            return "clustering"
-        return "classification" if self._target.kind == "class" else "regression"
+            return NO_TARGET
+        classes = self.classes
+        return Target(self._target.column.name, 0 if classes is None else len(classes))
 
     @property
     def classes(self) -> tuple[Scalar, ...] | None:
         """The declared target values in the order of their codes."""
-        if self.schema.target is None or self.task != "classification":
+        if self._target is None or self._target.kind != "class":
             return None
-        return (False, True) if self.schema.target.kind == "boolean" else self.schema.target.values
+        return (False, True) if self._target.column.kind == "boolean" else self._target.column.values
 
     def steps(self) -> dict[int, Steps]:
         """For columns that can have few values only: the place of the column, and the cells of its values."""
@@ -97,21 +97,36 @@ class Encoder:
         return {place: steps for place, steps in found.items() if steps is not None}
 
     def encode(self, batch: pa.RecordBatch | pa.Table, *, target: bool = True) -> Rows:
-        """Rows of a batch; `target=False` leaves y out, for tables that lack the target."""
+        """Rows of a batch on the integer grid; `target=False` leaves it out, for tables that lack the target."""
+        cells = np.empty((self.width, batch.num_rows), dtype=np.int32)
+        for one, group in zip(
+            self._codecs, self.groups, strict=True
+        ):  # column by column, which stays in the cache
+            scratch = np.empty((one.width, batch.num_rows))
+            one.encode(_column(batch, one.column.name, "column"), scratch)
+            cells[group.place] = on_grid(scratch)
+        found = self.encode_target(batch) if target else None
+        if found is None or not self.target.is_number:
+            return Rows(cells.T, None if found is None else np.asarray(found, dtype=np.int64))
+        return Rows(cells.T, None, on_grid(np.asarray(found, dtype=np.float64)))
+
+    def matrix(self, batch: pa.RecordBatch | pa.Table) -> Floats:
+        """The features of a batch as numbers in [-1, 1] (n, m) with contiguous columns."""
         buffer = np.empty((self.width, batch.num_rows))
         for one, group in zip(self._codecs, self.groups, strict=True):
             one.encode(_column(batch, one.column.name, "column"), buffer[group.place])
-        return Rows(buffer.T, self._encode_target(batch) if target else None)
+        return buffer.T
 
-    def _encode_target(self, batch: pa.RecordBatch | pa.Table) -> Target | None:
+    def encode_target(self, batch: pa.RecordBatch | pa.Table) -> Values | None:
+        """The target of a batch: codes of classes, numbers in [-1, 1], or None."""
         if self._target is None:
             return None
         cells = np.empty((self._target.width, batch.num_rows))
         self._target.encode(_column(batch, self._target.column.name, "target"), cells)
-        return cells[0] if self.task == "regression" else np.asarray(cells[0], dtype=np.int64)
+        return cells[0] if self.target.is_number else np.asarray(cells[0], dtype=np.int64)
 
     def decode(
-        self, X: Floats, y: Target | None = None, priors: Mapping[str, Sequence[float]] | None = None
+        self, X: Floats, y: Values | None = None, priors: Mapping[str, Sequence[float]] | None = None
     ) -> pa.Table:
         """The released columns, in the order of the schema and in their declared types.
 
@@ -135,7 +150,7 @@ class Encoder:
         names = [name for name in self.columns if name in found]
         return pa.table([found[name] for name in names], names=names)
 
-    def decode_target(self, y: Target) -> pa.Array:
+    def decode_target(self, y: Values) -> pa.Array:
         """The target column alone, from codes or numbers."""
         return next(iter(self._decode_target(np.asarray(y), len(y)).values()))
 
@@ -161,3 +176,136 @@ def _column(batch: pa.RecordBatch | pa.Table, name: str, role: str) -> pa.Array:
             f"The table has no {role} {name!r}; add it to the table, or change the schema (kind or role)."
         )
     return batch.column(name)
+
+
+BATCH = 16_384  # rows: a hundred columns of them stay near a processor's cache
+CELLS = 2**23  # of a batch, so that memory stays flat for thousands of columns
+
+
+def batch_rows(columns: int) -> int:
+    """How many rows of so many columns are read at once."""
+    return max(64, min(BATCH, CELLS // max(1, columns)))
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """Some columns of a source as they are, in parts: for what must be measured before cells can be encoded."""
+
+    source: Source
+    columns: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        return self.source.n_rows()
+
+    def parts(self) -> Iterator[Part]:
+        for batch in self.source.batches(list(self.columns), rows=batch_rows(len(self.columns))):
+            yield Loaded(batch, batch.num_rows)
+
+    def fragments(self) -> Sequence[Fragment]:
+        """The same rows for workers of a cluster, where they can read them: not if cells must be converted first."""
+        converted = any(name in self.source.converters for name in self.columns)
+        return () if converted else self.source.fragments(self.columns)
+
+
+class EncodedRows:
+    """The encoded rows of a source: read and encoded once, at the first pass, and kept for the others.
+
+    Where the schema names persons, at most so many rows of each are kept as it says.
+    """
+
+    def __init__(self, source: Source, encoder: Encoder, engine: Engine, progress: Progress = quiet) -> None:
+        self._raw = RawRows(source, tuple(encoder.columns))
+        self._encoder, self._engine, self._progress = encoder, engine, progress
+        self._bounding = bounding_of(encoder.schema)
+
+    @property
+    def n(self) -> int:
+        return self.kept.n
+
+    def prepare(self) -> None:
+        """Read and encode now what would be read at the first pass."""
+        assert self.kept is not None
+
+    def parts(self) -> Iterator[Part]:
+        return self.kept.parts()
+
+    @cached_property
+    def kept(self) -> Kept:
+        """The rows as the engine wrote them; those of persons are bounded on this machine, which sees them all."""
+        if self._bounding is None:
+            return self._engine.encode(
+                self._raw, self._encoder, stage="encoding the rows", progress=self._progress
+            )
+        target, columns = self._encoder.target, self._raw.columns
+        cache = RowCache(self._encoder.width, classes=target.is_class, number=target.is_number)
+        return written_once(
+            cache,
+            self._raw.source,
+            columns,
+            self._encoder.encode,
+            self._bounding,
+            self._engine,
+            self._progress,
+        )
+
+
+def bounding_of(schema: Schema) -> Bounding | None:
+    """How the rows of a person are bounded, with a fresh key; None where the schema names no persons."""
+    if schema.person is None:
+        return None
+    assert schema.rows_per_person is not None
+    return Bounding(schema.person, schema.rows_per_person)
+
+
+def written_once(
+    cache: RowCache,
+    source: Source,
+    columns: tuple[str, ...],
+    row_map: Callable[[pa.RecordBatch], Rows],
+    bounding: Bounding | None,
+    engine: Engine,
+    progress: Progress,
+) -> RowCache:
+    """The rows of a source in the cache: one pass, after which the rows of each person are bounded."""
+    stage = "encoding the rows"
+    if bounding is None:
+        engine.write(RawRows(source, columns), row_map, cache.append, stage=stage, progress=progress)
+        return cache
+    raw = RawRows(source, (*columns, bounding.person))
+    records = BoundedRecords(bounding)
+    engine.write(raw, BoundedMap(bounding, row_map), records.append, stage=stage, progress=progress)
+    fill(cache, records, batch_rows(cache.layout.width))
+    return cache
+
+
+@dataclass(frozen=True)
+class NumberMap:
+    """Number columns as they are: doubles, kept bit by bit as pairs of 32-bit cells."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, batch: pa.RecordBatch) -> Rows:
+        found = np.empty((batch.num_rows, len(self.names)))
+        for j, name in enumerate(self.names):
+            values, missing, alien = numbers(batch.column(name))
+            found[:, j] = values
+            for mask in (missing, alien):
+                if mask is not None:
+                    found[mask, j] = np.nan
+        return Rows(found.view(np.int32))
+
+
+class RawNumbers:
+    """Number columns before they can be encoded, of at most so many rows of a person as the schema says."""
+
+    def __init__(self, source: Source, names: tuple[str, ...], bounding: Bounding, engine: Engine) -> None:
+        self._names = names
+        cache = RowCache(2 * len(names))
+        self._cache = written_once(cache, source, names, NumberMap(names), bounding, engine, quiet)
+
+    def parts(self) -> Iterator[Part]:
+        for part in self._cache.parts():
+            found = np.ascontiguousarray(part.load().cells).view(np.float64)
+            columns = [pa.array(np.ascontiguousarray(column)) for column in found.T]
+            yield Loaded(pa.RecordBatch.from_arrays(columns, names=list(self._names)), part.rows)

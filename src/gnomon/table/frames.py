@@ -5,10 +5,11 @@ No frame library is imported here: narwhals recognises an object only when its l
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -16,9 +17,8 @@ import pyarrow as pa
 
 from gnomon.errors import DataError
 from gnomon.table.base import Source, reading, unique_names
-
-if TYPE_CHECKING:
-    from gnomon.table.schema import Schema
+from gnomon.table.column import value_key
+from gnomon.table.schema import Schema
 
 
 class ArrowSource(Source):
@@ -74,7 +74,7 @@ class FrameSource(Source):
         unique_names(frame.columns, self.label)
         with reading(self.label):
             # pandas knows the type of an object column only from cells.
-            self._schema = frame.head(1000 if frame.implementation.is_pandas_like() else 0).to_arrow().schema
+            self._schema = _to_arrow(frame.head(1000 if frame.implementation.is_pandas_like() else 0)).schema
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -86,7 +86,7 @@ class FrameSource(Source):
     def _read(self, columns: list[str], rows: int, raw: bool) -> Iterator[pa.RecordBatch]:
         frame = self._frame.select(columns)
         for start in range(0, len(frame), rows):
-            yield from frame[start : start + rows].to_arrow().to_batches()
+            yield from _to_arrow(frame[start : start + rows]).to_batches()
 
     def form(self) -> Callable[[pa.Table], Any]:
         return partial(_as_frame, self._frame.implementation)
@@ -190,7 +190,7 @@ class ArraySource(Source):
         for start in range(0, self.n_rows(), rows):
             block = np.ascontiguousarray(self._X[start : start + rows].T)
             y = None if self._y is None else self._y[start : start + rows]
-            arrays = [pa.array(block[places[name]] if name in places else y) for name in columns]
+            arrays = [pa.array(block[places[name]]) if name in places else _array(y) for name in columns]
             yield pa.RecordBatch.from_arrays(arrays, names=columns)
 
     def form(self) -> Callable[[pa.Table], Any]:
@@ -199,6 +199,12 @@ class ArraySource(Source):
 
 
 def _as_frame(implementation: Any, table: pa.Table) -> Any:
+    if implementation.is_pandas_like():  # which has no dates of its own, and would hold objects
+        fields = [
+            field.with_type(pa.timestamp("s")) if pa.types.is_date(field.type) else field
+            for field in table.schema
+        ]
+        table = table.cast(pa.schema(fields))
     return nw.from_arrow(table, backend=implementation).to_native()
 
 
@@ -220,22 +226,77 @@ def _as_array(dtype: Any, target: str, labelled: bool, table: pa.Table) -> Any:
     return (X, table[target].to_numpy()) if labelled else X
 
 
+def _to_arrow(frame: nw.DataFrame[Any]) -> pa.Table:
+    """The frame in Arrow. A column of objects becomes text cell by cell: a type inferred over a batch would let one cell
+    decide how its neighbours are read, and then one row could move every row of a release."""
+    untyped = [name for name in frame.columns if _is_untyped(frame[name])]
+    typed = frame.select([name for name in frame.columns if name not in untyped])
+    table = typed.to_arrow()  # to which pandas adds its index
+    columns = {name: table[name] for name in typed.columns}
+    columns |= {name: _texts(frame[name].to_numpy()) for name in untyped}
+    return pa.table({name: columns[name] for name in frame.columns})
+
+
+def _is_untyped(series: nw.Series[Any]) -> bool:
+    """Whether a column has no type of its own; narwhals guesses one for pandas from the cells, so pandas is asked."""
+    if not series.implementation.is_pandas_like():
+        return bool(series.dtype == nw.Object)
+    dtype = series.to_native().dtype
+    return bool(getattr(getattr(dtype, "categories", None), "dtype", dtype) == np.dtype(object))
+
+
+def _array(cells: Any) -> pa.Array:
+    """Cells in Arrow: of their own type, or cell by cell as text."""
+    cells = np.asarray(cells)
+    return _texts(cells) if cells.dtype == np.dtype(object) else pa.array(cells)
+
+
+def _texts(cells: Any) -> pa.Array:
+    """Every cell as the text by which a codec reads it, whatever stands beside it."""
+    return pa.array([_text(cell) for cell in cells], pa.string())
+
+
+def _text(cell: Any) -> str | None:
+    if isinstance(cell, str):
+        text = str(cell)
+    elif cell is None or (not isinstance(cell, (list, tuple, dict, set, np.ndarray)) and _is_missing(cell)):
+        return None
+    elif isinstance(cell, (bool, np.bool_)):
+        return "1" if cell else "0"  # a number and a boolean both read it so
+    elif isinstance(cell, bytes):
+        text = cell.decode("utf-8", "replace")
+    else:
+        text = value_key(cell.item() if isinstance(cell, np.generic) else cell)
+    return text.encode("utf-8", "replace").decode()
+
+
+def _is_missing(cell: Any) -> bool:
+    """NaN, NaT and NA: nothing else differs from itself, and pandas' NA says neither."""
+    try:
+        return bool(cell != cell)
+    except TypeError:
+        return True
+
+
 def _matrix(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     X = np.asarray(X)
     if X.dtype.kind not in "fiub":
-        try:
-            X = X.astype(np.float64)
-        except (TypeError, ValueError):
-            raise DataError(
-                "The array must hold numbers only; give a frame with a schema for other cells."
-            ) from None
+        X = np.vectorize(_number, otypes=[np.float64])(X)
     if X.ndim != 2 or X.shape[1] == 0:
         raise DataError(
             f"The array must have rows and columns (n, d). Got the shape {X.shape} instead; reshape it."
         )
     return X
+
+
+def _number(cell: Any) -> float:
+    """A cell of an array as a number; what is none is missing."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _vector(y: Any, n: int) -> Any:
@@ -251,7 +312,26 @@ def _is_dataset(data: Any) -> bool:
     return module is not None and isinstance(data, module.Dataset)
 
 
-def open_frame(data: Any) -> Source:
+def eager_frame(data: Any) -> nw.DataFrame[Any] | None:
+    """The object as a frame in memory, if it is one of pandas, polars or another library that narwhals knows."""
+    if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        return None
+    try:
+        frame = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        return None  # refused with a sentence where it is opened
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def beside(frame: nw.DataFrame[Any], y: Any, name: str) -> Any:
+    """A frame with the target y as its last column."""
+    if name in frame.columns:
+        raise DataError(f"The target {name!r} is in the table already; leave out y.")
+    series = nw.new_series(name, _vector(y, len(frame)), backend=frame.implementation)
+    return frame.with_columns(series).to_native()
+
+
+def open_frame(data: Any, schema: Schema | None = None) -> Source:
     """The source for an object in memory or in an engine."""
     if isinstance(data, pa.RecordBatchReader):
         raise DataError(
@@ -272,6 +352,14 @@ def open_frame(data: Any) -> Source:
         return PolarsLazySource(data)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
         return DuckdbSource(data)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
+        from gnomon.engine.dask import DaskSource
+
+        return DaskSource(data, schema)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_spark_like():
+        from gnomon.engine.spark import SparkSource
+
+        return SparkSource(data, schema)
     if hasattr(data, "__arrow_c_stream__"):
         return StreamSource(data)
     raise DataError(

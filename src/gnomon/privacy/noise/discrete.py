@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnomon.errors import ParameterError
+from gnomon.privacy.rounding import float_up, fraction, root_up
 
 TOTAL_VARIATION = 0.0
 
@@ -58,3 +59,19 @@ def _check(function: str, name: str, value: float) -> None:
         raise ParameterError(
             f"The '{name}' parameter of {function} must be a number in (0, 2^55]. Got {value} instead."
         )
+
+
+def discrete_goe(q: int, sigma: float, blocks: int) -> NDArray[np.int64]:
+    """Independent discrete Gaussians on i <= j, mirrored: sigma on the diagonal, sigma / sqrt(2) beside it,
+    rounded up.
+
+    Their Renyi divergences add: sum_i D_ii^2 / (2 sigma^2) + sum_{i<j} D_ij^2 / sigma^2 = ||D||_F^2 / (2
+    sigma^2).
+    """
+    beside = float_up(root_up(fraction(sigma) ** 2 / 2))
+    rows, columns = np.triu_indices(q, 1)
+    noise = np.zeros((blocks, q, q), dtype=np.int64)
+    noise[:, range(q), range(q)] = discrete_gaussian(sigma, (blocks, q))
+    noise[:, rows, columns] = discrete_gaussian(beside, (blocks, len(rows)))
+    noise[:, columns, rows] = noise[:, rows, columns]
+    return noise

@@ -1,4 +1,10 @@
-"""What every codec shares: the rows it fills, and one rule for missing and for alien cells."""
+"""What every codec shares: the rows it fills, and one rule by which any cell becomes a valid one.
+
+Whether there is a release must not depend on a cell, so encoding refuses none. A number or date out of bounds is clipped.
+A cell that is not of the declared kind, or a category that the schema lacks, becomes `other` where that is declared, and
+is missing otherwise. A missing cell has an indicator, the declared fill, or the default fill: the middle of the bounds on
+the column's own scale, false, or the first declared category. All of these are public.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gnomon.errors import DataError, ParameterError
+from gnomon.errors import ParameterError
 from gnomon.table.cells import Cells, Mask
 from gnomon.table.column import Column
 
@@ -31,27 +37,39 @@ def evenly(values: int) -> Steps:
     return Steps(ends[::2], ends[1::2])
 
 
+def either(one: Mask | None, other: Mask | None) -> Mask | None:
+    """Where one mask or the other is set."""
+    return one if other is None else other if one is None else one | other
+
+
 class Codec(ABC):
     """How one column becomes `width` rows of a matrix and comes back.
 
-    A missing cell becomes what `fill` becomes, or 0 with a 1 in one more row (indicator), or is refused.
+    A missing cell becomes what its fill becomes, or 0 with a 1 in one more row (indicator).
     """
 
     kind: ClassVar[str]
-    cells_are: ClassVar[str]  # for the sentence that refuses an alien cell
+    cells_are: ClassVar[str]  # for sentences about alien cells
 
     def __init__(self, column: Column) -> None:
         self.column = column
         self.indicator = column.missing == "indicator"
         self._prepare(column)
-        self._filled: Floats | None = None
-        if column.fill is not None:
-            filled = np.empty((self.width, 1))
-            self.encode(pa.array([column.fill]), filled)
-            self._filled = filled
+        self._filled: Floats = np.zeros((self.width, 1))
+        if not self.indicator:
+            self.encode(self.fill, self._filled)
 
     def _prepare(self, column: Column) -> None:  # noqa: B027  # a kind without constants needs none
         """Set the constants that the declared column fixes."""
+
+    @property
+    def fill(self) -> pa.Array:
+        """The value of a missing cell, declared or by default: one that the column can have, known without the rows."""
+        return self._default() if self.column.fill is None else pa.array([self.column.fill])
+
+    def _default(self) -> pa.Array:
+        """The middle of the bounds, on the scale on which the column is encoded."""
+        return self._array(self._restore(np.zeros((1, 1)), None))
 
     @property
     def labels(self) -> list[str]:
@@ -92,39 +110,22 @@ class Codec(ABC):
     def _restore(self, rows: Floats, shares: Floats | None) -> Any:
         """Values of `arrow_type` from rows (width without indicator, n)."""
 
-    def refuse_unusable(self, cells: Cells) -> None:
-        """Raise for cells that the schema gives no meaning to."""
-        if cells.alien is not None:
-            raise DataError(
-                f"The column {self.column.name!r} holds cells that are not {self.cells_are}; repair them, "
-                "or declare another kind (`gnomon check` counts such cells)."
-            )
+    def settled(self, cells: Cells) -> Cells:
+        """Cells of which none is alien: by the policy, what is not of the declared kind is missing."""
+        return Cells(cells.values, either(cells.missing, cells.alien))
 
     def encode(self, array: pa.Array, out: Floats) -> None:
-        """Encode a column of n cells into out (width, n)."""
-        cells = self.read(array)
-        self.refuse_unusable(cells)
+        """Encode a column of n cells into out (width, n); no cell is refused."""
+        values, missing, _ = self.settled(self.read(array))
         body = out[:-1] if self.indicator else out
-        self._write(cells.values, body)
-        missing = cells.missing
+        self._write(values, body)
         # The largest of numbers is a NaN exactly where one of them is, and finding it is one fast pass.
-        if cells.values.dtype.kind == "f" and np.isnan(body[0].max(initial=-1.0)):
-            missing = np.isnan(body[0])
+        if values.dtype.kind == "f" and np.isnan(body[0].max(initial=-1.0)):
+            missing = either(missing, np.isnan(body[0]))
         if self.indicator:
             out[-1] = 0.0 if missing is None else missing
         if missing is not None:
-            self._settle(missing, body)
-
-    def _settle(self, missing: Mask, body: Floats) -> None:
-        if self.indicator:
-            body[:, missing] = 0.0
-        elif self._filled is not None:
-            body[:, missing] = self._filled
-        else:
-            raise DataError(
-                f"The column {self.column.name!r} has missing cells, which its schema refuses; repair them, "
-                'or declare missing = "fill" or "indicator".'
-            )
+            body[:, missing] = 0.0 if self.indicator else self._filled
 
     def decode(self, rows: Floats, shares: Sequence[float] | None = None) -> pa.Array:
         """The column from rows (width, n); `shares` are those that the categories should have."""

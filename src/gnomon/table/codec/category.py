@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gnomon.errors import DataError
 from gnomon.table.calibrate import assign, cut
 from gnomon.table.cells import UNKNOWN, Cells, codes, flags, value_lookup
-from gnomon.table.codec.base import Codec, Floats, Steps, evenly
+from gnomon.table.codec.base import Codec, Floats, Steps, either, evenly
 from gnomon.table.column import Column, value_key
 
 
@@ -28,6 +26,9 @@ class FlagCodec(Codec):
 
     def read(self, array: pa.Array) -> Cells:
         return flags(array)
+
+    def _default(self) -> pa.Array:
+        return pa.array([False])
 
     def _write(self, values: NDArray[Any], out: Floats) -> None:
         np.multiply(values, 2.0, out=out[0])
@@ -57,22 +58,17 @@ class _CategoryCodec(Codec):
     def read(self, array: pa.Array) -> Cells:
         return codes(array, self._lookup)
 
-    def refuse_unusable(self, cells: Cells) -> None:
-        super().refuse_unusable(cells)
+    def settled(self, cells: Cells) -> Cells:
+        """A category that the schema lacks becomes `other`, or is missing where none is declared."""
         unknown = cells.values == UNKNOWN
-        if cells.missing is not None:
-            unknown &= ~cells.missing
-        if self._other == UNKNOWN and unknown.any():
-            raise DataError(
-                f"The column {self.column.name!r} holds a category that its schema lacks; add it to values, "
-                "or declare other = one of the values (`gnomon check` counts such cells)."
+        if self._other == UNKNOWN:
+            return Cells(
+                np.maximum(cells.values, 0), either(cells.missing, unknown if unknown.any() else None)
             )
+        return Cells(np.where(unknown, self._other, cells.values), cells.missing)
 
-    def _write(self, values: NDArray[Any], out: Floats) -> None:
-        self._write_codes(np.where(values == UNKNOWN, max(self._other, 0), values), out)
-
-    @abstractmethod
-    def _write_codes(self, found: NDArray[np.int64], out: Floats) -> None: ...
+    def _default(self) -> pa.Array:
+        return self._values[:1]
 
     def _categories(self) -> int:
         return len(self.column.values)
@@ -83,9 +79,9 @@ class OrderedCodec(_CategoryCodec):
 
     kind = "ordered"
 
-    def _write_codes(self, found: NDArray[np.int64], out: Floats) -> None:
+    def _write(self, values: NDArray[Any], out: Floats) -> None:
         steps = max(len(self.column.values) - 1, 1)
-        np.divide(2 * found - (len(self.column.values) - 1), steps, out=out[0])
+        np.divide(2 * values - (len(self.column.values) - 1), steps, out=out[0])
 
     def steps(self) -> Steps | None:
         return evenly(len(self.column.values)) if len(self.column.values) > 1 else None
@@ -105,9 +101,9 @@ class OneHotCodec(_CategoryCodec):
     def labels(self) -> list[str]:
         return [f"{self.column.name}={value_key(value)}" for value in self.column.values]
 
-    def _write_codes(self, found: NDArray[np.int64], out: Floats) -> None:
+    def _write(self, values: NDArray[Any], out: Floats) -> None:
         out[:] = 0.0
-        out[found, np.arange(len(found))] = 1.0
+        out[values, np.arange(len(values))] = 1.0
 
     def _restore(self, rows: Floats, shares: Floats | None) -> pa.Array:
         return self._values.take(
@@ -120,8 +116,8 @@ class ClassCodec(_CategoryCodec):
 
     kind = "class"
 
-    def _write_codes(self, found: NDArray[np.int64], out: Floats) -> None:
-        out[0] = found
+    def _write(self, values: NDArray[Any], out: Floats) -> None:
+        out[0] = values
 
     def _restore(self, rows: Floats, shares: Floats | None) -> pa.Array:
         return self._values.take(pa.array(rows[0].astype(np.int64)))

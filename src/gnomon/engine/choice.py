@@ -1,0 +1,36 @@
+"""Which engine a name means; its library is loaded only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gnomon.engine.base import Engine
+from gnomon.errors import ParameterError
+
+ENGINES = ("local", "dask", "spark")
+
+
+@contextmanager
+def engine_named(
+    name: str = "local", cluster: str | None = None, shared: str | None = None
+) -> Iterator[Engine | None]:
+    """The engine, for as long as it is used; None leaves the choice to the table."""
+    if name == "local":
+        if cluster is not None or shared is not None:
+            raise ParameterError(
+                "The engine local has no cluster and no shared folder; name another --engine."
+            )
+        yield None
+    elif name == "dask":
+        from gnomon.engine.dask import DaskEngine
+
+        with DaskEngine(cluster, place=shared) as engine:
+            yield engine
+    elif name == "spark":
+        from gnomon.engine.spark import SparkEngine
+
+        with SparkEngine(cluster, place=shared) as spark:
+            yield spark
+    else:
+        raise ParameterError(f"The engine must be one of {', '.join(ENGINES)}. Got {name!r} instead.")

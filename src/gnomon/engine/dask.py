@@ -1,0 +1,251 @@
+"""Dask: tasks on the workers of a scheduler, or of a local cluster that lives as long as the engine."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gnomon.engine.base import Engine
+from gnomon.engine.cluster import ClusterEngine, Outcome, Task, other_versions, versions
+from gnomon.engine.committed import SharedFolder
+from gnomon.engine.staged import Stage, StagedFragment, StagedSource
+from gnomon.errors import EngineError, GnomonError
+from gnomon.table.schema import Schema
+
+try:
+    import dask
+    from distributed import Client, LocalCluster, Security, as_completed, get_client
+except ImportError:
+    raise EngineError("The engine dask is not installed; install gnomon[dask].") from None
+
+SPLIT_EVERY = 8  # sums that one task adds up
+EVALUATIONS = 3  # of a frame, when workers are lost during the first ones
+
+
+class DaskEngine(ClusterEngine):
+    """Folds by trees of tasks.
+
+    cluster    the address of a scheduler (tcp://..., tls://...); by default a local cluster on loopback, by TLS;
+    place      a folder that the driver and all workers see; by default that of temporary files, for one machine;
+    client     a client of distributed, in place of an address.
+    """
+
+    def __init__(
+        self,
+        cluster: str | None = None,
+        *,
+        place: str | None = None,
+        client: Client | None = None,
+        workers: int | None = None,
+        processes: bool = True,
+    ) -> None:
+        self.place = place
+        self._cluster: LocalCluster | None = None
+        self._scratch: SharedFolder | None = None
+        with _problems():
+            if client is None and cluster is None:
+                self._scratch = SharedFolder()  # what workers spill is their owner's alone
+                self._cluster = _local_cluster(workers, processes, self._scratch)
+            self.client = client or Client(self._cluster or cluster, set_as_default=False)
+        self._close = weakref.finalize(self, _close, None if client else self.client, self._cluster)
+        self._greet()
+
+    def close(self) -> None:
+        """End the client and the cluster that this engine has started."""
+        self._close()
+        if self._scratch is not None:
+            self._scratch.delete()
+
+    def __enter__(self) -> DaskEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def slots(self) -> int:
+        return sum(self.client.nthreads().values()) or 1
+
+    def each(self, task: Task, items: Sequence[Any]) -> Iterator[tuple[int, Outcome]]:
+        with _problems(), self._started(task, items) as futures:
+            for future, outcome in as_completed(list(futures), loop=self.client.loop, with_results=True):
+                yield futures[future], outcome
+
+    def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None]) -> Outcome:
+        with _problems(), self._started(task, items) as futures:
+            level = list(futures)
+            while len(level) > 1:
+                level = [
+                    self.client.submit(_add, level[start : start + SPLIT_EVERY], pure=False)
+                    for start in range(0, len(level), SPLIT_EVERY)
+                ]
+            for future in as_completed(list(futures), loop=self.client.loop):
+                done(futures[future])
+            outcome: Outcome = level[0].result()
+            return outcome
+
+    @contextmanager
+    def _started(self, task: Task, items: Sequence[Any]) -> Iterator[dict[Any, int]]:
+        """A future for each item; the task itself is a result that workers pass on among themselves."""
+        shared = self.client.submit(_same, task, pure=False)
+        futures = [self.client.submit(_call, shared, item, pure=False) for item in items]
+        try:
+            yield {future: i for i, future in enumerate(futures)}
+        except BaseException:
+            self.client.cancel(futures)
+            raise
+
+    def _greet(self) -> None:
+        """Every worker has the same versions and sees the same folder."""
+        folder = SharedFolder(self.place)
+        try:
+            with _problems():
+                self.client.wait_for_workers(1, timeout=30)
+                answers = self.client.run(_greeting, str(folder.path)).values()
+        finally:
+            folder.delete()
+        for there, sees in answers:
+            if problem := other_versions(there, versions()):
+                raise EngineError(problem)
+            if not sees:
+                raise EngineError(
+                    f"A worker does not see the folder {str(folder.path.parent)!r}; name a shared folder that this process "
+                    "and all workers can write to."
+                )
+
+
+class DaskSource(StagedSource):
+    """A Dask DataFrame."""
+
+    kind = "dask"
+
+    def __init__(self, frame: Any, schema: Schema | None = None) -> None:
+        self._frame = frame
+        meta = pa.Schema.from_pandas(frame._meta, preserve_index=False).remove_metadata()
+        fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in meta]
+        super().__init__(pa.schema(fields), schema)
+        self._engine: DaskEngine | None = None
+
+    def engine(self, asked: Engine | None = None) -> Engine:
+        if isinstance(asked, DaskEngine):
+            self._engine = asked
+        return asked or self._own()
+
+    def _own(self) -> DaskEngine:
+        if self._engine is None:
+            try:
+                self._engine = DaskEngine(client=get_client())
+            except (
+                ValueError
+            ):  # nobody has started a client: threads of this process, as Dask itself would use
+                self._engine = DaskEngine(processes=False)
+        return self._engine
+
+    def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
+        for _ in range(EVALUATIONS):
+            folder, whole = SharedFolder(self._own().place), False
+            try:
+                found, whole = self._evaluated(schema, folder)
+                if whole:
+                    return folder, found
+            finally:
+                if not whole:
+                    folder.delete()
+        raise EngineError(
+            "Workers were lost at each of several evaluations of the frame, whose rows might have been counted twice; "
+            "persist it, or write it to files, and release those."
+        )
+
+    def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> tuple[list[StagedFragment], bool]:
+        """The committed partitions, and whether no worker was lost: a recomputed shuffle may move rows between them."""
+        client, task, names = self._own().client, Task(Stage(schema), versions()), schema.names
+        partitions = self._frame[names].to_delayed()
+        paths = [str(folder.path / f"part-{i:06}") for i in range(len(partitions))]
+        with _problems():
+            before = _losses(client)
+            staged = [
+                dask.delayed(_stage_partition)(task, path, part)
+                for path, part in zip(paths, partitions, strict=True)
+            ]
+            futures = client.compute(staged)
+            rows = [outcome.get() for outcome in client.gather(futures)]
+            whole = _losses(client) == before
+        found = [StagedFragment(path, n, tuple(names)) for path, n in zip(paths, rows, strict=True)]
+        return found, whole
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    """What Dask raises, as one sentence: its text may hold addresses and cells."""
+    try:
+        yield
+    except GnomonError:
+        raise
+    except (OSError, TimeoutError):
+        raise EngineError("The Dask cluster cannot be reached; check its address and its workers.") from None
+    except (ImportError, AttributeError):
+        raise EngineError(
+            "A worker of the Dask cluster lacks gnomon or one of its parts; install the same version there."
+        ) from None
+    except Exception as problem:
+        if os.environ.get("GNOMON_DEBUG"):
+            raise
+        raise EngineError(f"The Dask cluster could not do its work ({type(problem).__name__}).") from None
+
+
+def _local_cluster(workers: int | None, processes: bool, scratch: SharedFolder) -> LocalCluster:
+    """On loopback, with TLS of its own, so that nobody else on this machine can give it tasks; no web page."""
+    with dask.config.set({"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}):
+        return LocalCluster(
+            n_workers=workers or max(1, min(8, os.cpu_count() or 1)),
+            threads_per_worker=1,
+            processes=processes,
+            host="127.0.0.1" if processes else None,
+            protocol="tls" if processes else "inproc",
+            security=Security.temporary() if processes else None,
+            dashboard_address="127.0.0.1:0",
+            local_directory=str(scratch.path),
+        )
+
+
+def _close(client: Client | None, cluster: LocalCluster | None) -> None:
+    for one in (client, cluster):
+        if one is not None:
+            one.close()
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _call(task: Task, item: Any) -> Outcome:
+    return task(item)
+
+
+def _add(outcomes: list[Outcome]) -> Outcome:
+    failed = next((one for one in outcomes if one.problem is not None), None)
+    return failed or Outcome(np.sum([one.value for one in outcomes], axis=0, dtype=np.int64))
+
+
+def _stage_partition(task: Task, path: str, partition: Any) -> Outcome:
+    schema = task.function.schema  # type: ignore[attr-defined]
+    return Task(lambda frame: task.function((path, _batches(frame, schema))), task.expected)(partition)
+
+
+def _batches(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
+    batches: list[pa.RecordBatch] = pa.Table.from_pandas(frame, schema, preserve_index=False).to_batches()
+    return batches
+
+
+def _losses(client: Client) -> list[Any]:
+    """When workers have left, for whatever reason, by the scheduler's own log."""
+    return [time for time, event in client.get_events("all") if event.get("action") == "remove-worker"]
+
+
+def _greeting(folder: str) -> tuple[dict[str, str], bool]:
+    return versions(), os.access(folder, os.W_OK)

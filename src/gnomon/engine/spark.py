@@ -1,0 +1,252 @@
+"""Spark, classic and Connect: tasks run in `mapInArrow`, one row of bytes a task; nothing uses the RDD API."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+
+from gnomon.engine.base import Engine
+from gnomon.engine.cluster import ClusterEngine, Outcome, Task, versions
+from gnomon.engine.committed import SharedFolder
+from gnomon.engine.staged import Stage, StagedFragment, StagedSource
+from gnomon.errors import EngineError, GnomonError
+from gnomon.table.schema import Schema
+
+try:
+    from pyspark import TaskContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as sql
+except ImportError:
+    raise EngineError("The engine spark is not installed; install gnomon[spark].") from None
+
+WAVE = 4  # tasks of one job, for every slot
+SPLIT_EVERY = 8  # sums that one task adds up
+COLUMNS = "place long, bucket long, outcome binary"
+HASH = "gnomon row hash"
+
+
+class SparkEngine(ClusterEngine):
+    """Folds by jobs whose tasks are the partitions of a range: a task is known by its number, wherever it runs.
+
+    cluster    a master (spark://..., local[2]) or a Connect server (sc://...); by default local[*], on loopback;
+    place      a folder that the driver and all workers see; by default that of temporary files, for one machine;
+    session    a SparkSession, in place of an address.
+    """
+
+    def __init__(
+        self, cluster: str | None = None, *, place: str | None = None, session: SparkSession | None = None
+    ) -> None:
+        self.place = place
+        with _problems():
+            self.session = session or _session(cluster)
+        self._close = weakref.finalize(self, _stop, None if session else self.session)
+        self._greet()
+
+    def close(self) -> None:
+        """Stop the session, if this engine has started it."""
+        self._close()
+
+    def __enter__(self) -> SparkEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def slots(self) -> int:
+        return self._slots
+
+    @cached_property
+    def _slots(self) -> int:
+        with _problems():
+            parts = self.session.range(0, 100_000).select(sql.spark_partition_id().alias("part"))
+            return int(parts.agg(sql.countDistinct("part")).first()[0])
+
+    def each(self, task: Task, items: Sequence[Any]) -> Iterator[tuple[int, Outcome]]:
+        wave = WAVE * self.slots()
+        for start in range(0, len(items), wave):
+            with _problems():
+                rows = self._job(task, items[start : start + wave]).collect()
+            for row in rows:
+                yield start + row["place"], pickle.loads(row["outcome"])
+
+    def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None]) -> Outcome:
+        with _problems():
+            job = self._job(task, items)
+            if (
+                len(items) > SPLIT_EVERY
+            ):  # a shuffle by key: the same sums for the same key, however often they are made
+                job = job.groupBy("bucket").applyInArrow(_added, COLUMNS)
+            outcome = _sum([pickle.loads(row["outcome"]) for row in job.collect()])
+        for place in range(len(items)):
+            done(place)
+        return outcome
+
+    def _job(self, task: Task, items: Sequence[Any]) -> Any:
+        """A lazy frame with the outcome of every item; tasks and items travel with the function."""
+        told = pickle.dumps((task, items))
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            function, known = pickle.loads(told)
+            for batch in batches:
+                for place in batch.column(0).to_pylist():
+                    yield _row(place, place // SPLIT_EVERY, function(known[place]))
+
+        return self.session.range(0, len(items), 1, len(items)).mapInArrow(run, COLUMNS)
+
+    def _greet(self) -> None:
+        """Every worker has the same versions and sees the same folder."""
+        folder = SharedFolder(self.place)
+        try:
+            for _, outcome in self.each(Task(_sees, versions()), [str(folder.path)] * self.slots()):
+                if not outcome.get():
+                    raise EngineError(
+                        f"A worker does not see the folder {str(folder.path.parent)!r}; name a shared folder that this "
+                        "process and all workers can write to."
+                    )
+        finally:
+            folder.delete()
+
+
+class SparkSource(StagedSource):
+    """A Spark DataFrame.
+
+    An executor that is lost may have its partitions computed again, with other rows in them where the frame has no fixed
+    result. So the content of what was committed, as a sum of row hashes, is compared with a second evaluation.
+    """
+
+    kind = "spark"
+
+    def __init__(self, frame: Any, schema: Schema | None = None) -> None:
+        self._frame = frame
+        with _problems():
+            columns = frame.limit(0).toArrow().schema
+        super().__init__(columns.remove_metadata(), schema)
+        self._engine: SparkEngine | None = None
+
+    def engine(self, asked: Engine | None = None) -> Engine:
+        if isinstance(asked, SparkEngine):
+            self._engine = asked
+        return asked or self._own()
+
+    def _own(self) -> SparkEngine:
+        if self._engine is None:
+            self._engine = SparkEngine(session=self._frame.sparkSession)
+        return self._engine
+
+    def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
+        folder = SharedFolder(self._own().place)
+        try:
+            return folder, self._evaluated(schema, folder)
+        except BaseException:
+            folder.delete()
+            raise
+
+    def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> list[StagedFragment]:
+        names = tuple(schema.names)
+        columns = [sql.col(_quoted(name)) for name in names]
+        hashed = self._frame.select(*columns, sql.xxhash64(*columns).alias(HASH))
+        task = Task(_Staged(schema.append(pa.field(HASH, pa.int64())), str(folder.path)), versions())
+        told = pickle.dumps(task)
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            place = TaskContext.get().partitionId()
+            yield _row(place, 0, pickle.loads(told)((place, batches)))
+
+        with _problems():
+            rows = hashed.mapInArrow(run, COLUMNS).collect()
+            again = hashed.agg(sql.count("*"), sql.sum(sql.col(HASH).cast("decimal(38,0)"))).first()
+        found = sorted((row["place"], pickle.loads(row["outcome"]).get()) for row in rows)
+        if (sum(n for _, (n, _) in found), sum(h for _, (_, h) in found)) != (again[0], int(again[1] or 0)):
+            raise EngineError(
+                "The frame gives other rows at every evaluation, so that a record might be counted twice; write it to a "
+                "table or to files, and release those."
+            )
+        return [StagedFragment(_part(str(folder.path), place), n, names) for place, (n, _) in found]
+
+
+class _Staged:
+    """A partition as a committed file; returns its rows and the sum of their hashes, as the file has them."""
+
+    def __init__(self, schema: pa.Schema, folder: str) -> None:
+        self._stage, self._folder = Stage(schema), folder
+
+    def __call__(self, item: tuple[int, Iterator[pa.RecordBatch]]) -> tuple[int, int]:
+        path = _part(self._folder, item[0])
+        rows = self._stage((path, item[1]))
+        with pa.memory_map(path) as file, pa.ipc.open_file(file) as reader:
+            parts = (reader.get_batch(i).column(HASH) for i in range(reader.num_record_batches))
+            return rows, sum(sum(part.to_pylist()) for part in parts)
+
+
+def _part(folder: str, place: int) -> str:
+    return os.path.join(folder, f"part-{place:06}")
+
+
+def _row(place: int, bucket: int, outcome: Outcome) -> pa.RecordBatch:
+    found = [pa.array([place]), pa.array([bucket]), pa.array([pickle.dumps(outcome)], pa.binary())]
+    return pa.RecordBatch.from_arrays(found, names=["place", "bucket", "outcome"])
+
+
+def _sum(outcomes: Sequence[Outcome]) -> Outcome:
+    failed = next((one for one in outcomes if one.problem is not None), None)
+    return failed or Outcome(np.sum([one.value for one in outcomes], axis=0, dtype=np.int64))
+
+
+def _added(table: pa.Table) -> pa.Table:
+    outcomes = [pickle.loads(cell) for cell in table["outcome"].to_pylist()]
+    bucket = table["bucket"][0].as_py()
+    return pa.Table.from_batches([_row(bucket, bucket, _sum(outcomes))])
+
+
+def _sees(folder: str) -> bool:
+    return os.access(folder, os.W_OK)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _session(cluster: str | None) -> SparkSession:
+    if cluster is not None and cluster.startswith("sc://"):
+        return SparkSession.builder.remote(cluster).getOrCreate()
+    builder = SparkSession.builder.appName("gnomon")
+    for key in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(key, "false")
+    if cluster is None or cluster.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.config("spark.driver.host", "127.0.0.1").config(
+            "spark.driver.bindAddress", "127.0.0.1"
+        )
+    return builder.master(cluster or "local[*]").getOrCreate()
+
+
+def _stop(session: SparkSession | None) -> None:
+    if session is not None:
+        session.stop()
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    """What Spark raises, as one sentence: its text may hold addresses and cells."""
+    try:
+        yield
+    except GnomonError:
+        raise
+    except Exception as problem:
+        if os.environ.get("GNOMON_DEBUG"):
+            raise
+        if "No module named 'gnomon" in str(problem):
+            raise EngineError(
+                "A worker of the Spark cluster lacks gnomon; install the same version there."
+            ) from None
+        raise EngineError(f"The Spark cluster could not do its work ({type(problem).__name__}).") from None

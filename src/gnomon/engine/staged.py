@@ -1,0 +1,90 @@
+"""Frames of a cluster as a source: evaluated once, and read from the files that this one evaluation has committed.
+
+A lazy frame may give other rows at every evaluation (`rand()`, a lost worker, a shuffle without order). So its released
+columns are written once, partition by partition, when the first of its rows is needed. The check, the count, estimated
+bounds and the encoding all read these files: what was checked is what is released.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from gnomon.engine.committed import SharedFolder, commit
+from gnomon.table.base import Source, reading, unique_names
+from gnomon.table.encode import BATCH
+from gnomon.table.schema import Schema
+
+
+@dataclass(frozen=True)
+class StagedFragment:
+    """A partition of a frame in its committed file."""
+
+    path: str
+    rows: int
+    columns: tuple[str, ...]
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        with pa.memory_map(self.path) as file, pa.ipc.open_file(file) as reader:
+            for i in range(reader.num_record_batches):
+                batch = reader.get_batch(i).select(self.columns)
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A partition as a committed file; returns its number of rows, as the file has it."""
+
+    schema: pa.Schema
+
+    def __call__(self, item: tuple[str, Iterable[pa.RecordBatch]]) -> int:
+        path, batches = item
+
+        def write(file: Any) -> None:
+            with pa.ipc.new_file(file, self.schema) as writer:
+                for batch in batches:
+                    writer.write_table(pa.Table.from_batches([batch]).cast(self.schema), max_chunksize=BATCH)
+
+        commit(path, write)
+        with pa.memory_map(path) as file, pa.ipc.open_file(file) as reader:
+            return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
+
+
+class StagedSource(Source):
+    """A frame whose rows live on a cluster."""
+
+    def __init__(self, columns: pa.Schema, schema: Schema | None) -> None:
+        unique_names(columns.names, self.label)
+        self._all = columns
+        declared = None if schema is None else {*(column.name for column in schema.released), schema.person}
+        self._staged = [name for name in columns.names if declared is None or name in declared]
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._all
+
+    @abstractmethod
+    def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
+        """Evaluate the frame once and commit its partitions."""
+
+    @cached_property
+    def _files(self) -> tuple[SharedFolder, list[StagedFragment]]:
+        with reading(self.label):
+            return self._stage(pa.schema([self._all.field(name) for name in self._staged]))
+
+    def n_rows(self) -> int:
+        return sum(fragment.rows for fragment in self._files[1])
+
+    def fragments(self, columns: Sequence[str]) -> list[StagedFragment]:
+        return [StagedFragment(one.path, one.rows, tuple(columns)) for one in self._files[1]]
+
+    def _read(self, columns: list[str], rows: int, raw: bool) -> Iterator[pa.RecordBatch]:
+        for fragment in self.fragments(columns):
+            yield from fragment.batches(rows)

@@ -1,0 +1,121 @@
+"""Who pays for a fit: an account in a ledger, before any row is read, or nobody, which is said once."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
+
+from gnomon.errors import GnomonWarning
+from gnomon.privacy.guarantee import Guarantee
+from gnomon.privacy.ledger import Balance, Ledger, checked_name, configured
+from gnomon.table.base import Source
+from gnomon.table.fingerprint import content_print, same_columns
+from gnomon.table.schema import Schema
+
+
+class Charged(Protocol):
+    """What a charge says about the method that it pays for."""
+
+    name: ClassVar[str]
+    calibration: str
+
+
+Charge = Callable[[Guarantee], None]
+
+NOT_ACCOUNTED = (
+    "gnomon: this fit is not accounted: no ledger is given (ledger=gn.Ledger(), account='...') or configured "
+    "(GNOMON_LEDGER), so nothing adds up what is spent on its table. This is said once."
+)
+_said = False
+
+
+def unaccounted(guarantee: Guarantee) -> None:
+    """The charge of a fit whose result nobody publishes, as in an audit: nothing is charged and nothing is said."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account of a ledger, on which tables are charged."""
+
+    ledger: Ledger
+    name: str
+
+    @classmethod
+    def of(cls, schema: Schema, ledger: Ledger | None, name: str | None) -> Account:
+        """The named account, or the one that the schema names, in the given ledger or in the usual one."""
+        named = schema.budget_account if name is None else name
+        return cls(Ledger() if ledger is None else ledger, checked_name(named))
+
+    def content(self, source: Source, schema: Schema) -> str:
+        """The print of the table under this account's key."""
+        return content_print(source, schema, self.ledger.key(self.name))
+
+    def charge(
+        self, method: Charged, guarantee: Guarantee, schema: Schema, table: str, content: str, note: str = ""
+    ) -> Balance:
+        """Charge a release durably; what looks wrong about its table is a warning before that."""
+        for sentence in self.suspicions(content):
+            warnings.warn(sentence, GnomonWarning, stacklevel=4)
+        if method.calibration == "paper":
+            # printed noise may keep no epsilon at all, so no cap can cover it
+            guarantee = replace(guarantee, epsilon=math.inf)
+            note = f"{note} (as printed, charged as infinite)".strip()
+        return self.ledger.charge(
+            self.name,
+            guarantee,
+            method=method.name,
+            note=note,
+            table=table,
+            content=content,
+            attributes=len(schema.released),
+        )
+
+    def suspicions(self, content: str) -> list[str]:
+        """What the prints of earlier charges say: for the custodian's console, never for a release."""
+        found = []
+        others = [name for name in self.ledger.with_content(content) if name != self.name]
+        if others:
+            found.append(
+                f"This table was released from the account {others[0]!r} before, and now from {self.name!r}; "
+                "what is spent on both adds up for the people in it, and neither cap bounds the sum."
+            )
+        earlier = [entry.content for entry in self.ledger.history(self.name) if entry.content]
+        comparable = [one for one in earlier if same_columns(one, content)]
+        if comparable and content not in comparable:
+            found.append(
+                f"The account {self.name!r} was charged for other rows before; they share its budget. "
+                "If this table is about other people, name another account."
+            )
+        return found
+
+
+def charge_for(
+    method: Charged, source: Source, schema: Schema, ledger: Ledger | None, account: str | None
+) -> Charge:
+    """The charge of a fit: on the ledger that is given or configured, or else on none."""
+    book = configured() if ledger is None else ledger
+    if book is None and account is None:
+        _say_once()
+        return unaccounted
+    chosen = Account.of(schema, book, account)
+
+    def charge(guarantee: Guarantee) -> None:
+        chosen.charge(method, guarantee, schema, source.title, chosen.content(source, schema), "fit")
+
+    return charge
+
+
+def _say_once() -> None:
+    """On the log and not as a warning: the call is right, and must not fail where warnings are errors.
+
+    Nothing need be set up to see it (Python prints a library's log from this level on), and it is silenced like any
+    other, by logging.getLogger("gnomon"). Estimators are cloned and fitted by the hundred, so once a process is enough.
+    """
+    global _said
+    if not _said:
+        _said = True
+        logging.getLogger("gnomon").warning(NOT_ACCOUNTED)

@@ -1,0 +1,379 @@
+"""Rows through a public projection: what JL + Laplace, DPPro and the identity queries share.
+
+A record's encoded features x become xR, R published; its label, if any, stands beside them as a scaled one-hot or a
+number. The integer row is published with noise, and squared distances are recovered without bias.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gnomon.errors import ParameterError
+from gnomon.methods.planning import MethodPlan, PlannedNoise, advise
+from gnomon.methods.projected_query import Label, ProjectedQuery, View, with_label
+from gnomon.methods.public import Notes, Public
+from gnomon.methods.row_release import RowRelease, attributes_of, even_spread
+from gnomon.privacy.guarantee import ApproxDP, Spendable, Unit
+from gnomon.privacy.measure import Measurer
+from gnomon.privacy.sensitivity import Attribute, Norm, Sensitivity, attribute_change, row_change
+from gnomon.projection.gaussian import FINE, gaussian, on_grid, unseeded_gaussian
+from gnomon.projection.orthonormal import haar
+from gnomon.projection.sign import sign
+from gnomon.release.map import PublicMap
+from gnomon.statistics.frame import Frame
+from gnomon.statistics.grid import Integers, Matrix
+from gnomon.table.column import Column
+from gnomon.table.encode import Encoder
+from gnomon.table.schema import Schema
+from gnomon.table.target import Target
+
+Vector = npt.NDArray[np.float64]
+ROWS = "one row for each record"
+PROJECTIONS = ("gaussian", "orthonormal", "sign")
+WITHHELD = "projection, withheld"
+WITHHELD_WORDS = (
+    "it is withheld, drawn by the operating system's randomness, and in no file of this release. The guarantee holds for "
+    "every R, known or not, so withholding it makes it no better: whoever knows some of the records can find R from "
+    "their rows"
+)
+ROUNDING = (
+    2.0**14
+)  # grid steps per coordinate that a sensitivity spans: rounding adds under 1e-4 of the noise
+LARGEST = 1e6  # of a parameter that scales rows or labels: beyond, noise would leave 64-bit integers after the charge
+FLOAT_ERROR = 2.0**-20  # of a grid step: what one multiplication and one rounding of integers can be off by
+LAPLACE_FOURTH, GAUSSIAN_FOURTH = 14.0, 8.0  # Var of (e - e')^2 over the squared variance of a noise e
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Estimated squared distances of records, with the variance of each estimate."""
+
+    value: Vector
+    variance: Vector
+
+    @property
+    def standard_error(self) -> Vector:
+        return np.sqrt(self.variance)
+
+
+@dataclass(eq=False, repr=False)
+class ProjectedRows(RowRelease):
+    """Base of the methods that publish xR plus noise."""
+
+    norm: ClassVar[Norm]
+    fourth: ClassVar[float]
+
+    unit: str = "row"
+    projection: str = "gaussian"
+    radius: float | None = None
+    label_weight: float = 0.5
+    publish_projection: bool = True
+
+    # --- parameters ---
+
+    def _unit(self) -> Unit:
+        if self.unit not in ("row", "attribute"):
+            raise ParameterError(
+                f"The 'unit' parameter of {type(self).__name__} must be 'row' or 'attribute'. Got {self.unit!r} instead."
+            )
+        return Unit(self.unit)
+
+    def _check(self, public: Public) -> None:
+        super()._check(public)
+        who = type(self).__name__
+        if self.projection not in PROJECTIONS:
+            raise ParameterError(
+                f"The 'projection' parameter of {who} must be 'gaussian', 'orthonormal' or 'sign'. "
+                f"Got {self.projection!r} instead."
+            )
+        if not isinstance(self.publish_projection, bool):
+            raise ParameterError(
+                f"The 'publish_projection' parameter of {who} must be True or False. "
+                f"Got {self.publish_projection!r} instead."
+            )
+        for name, value in (("radius", self.radius), ("label_weight", self.label_weight)):
+            if value is not None and not (isinstance(value, int | float) and 0 < value <= LARGEST):
+                raise ParameterError(
+                    f"The '{name}' parameter of {who} must be a positive number of at most {LARGEST:g}. "
+                    f"Got {value!r} instead."
+                )
+        if self.unit == "attribute" and self.radius is not None:
+            raise ParameterError(
+                f"The 'radius' parameter of {who} is for unit='row': clipping a row to a ball would spread the change "
+                "of one attribute over all of them; leave it out."
+            )
+        if self.unit == "attribute" and public.schema.estimated:
+            raise ParameterError(
+                f"The column {public.schema.estimated[0].name!r} has estimate = true, which protects rows; "
+                "declare its low and high for unit='attribute'."
+            )
+
+    # --- the release ---
+
+    def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
+        """Algorithm 1 of both papers: draw R, project, calibrate, add noise."""
+        R, loss = self._projection(data, public, notes)
+        k, view = R.shape[1], self._view(R, public)
+        features = self._features(view, public, notes)
+        grid = 2.0 ** math.ceil(math.log2(ROUNDING * k / float(features.value)))
+        label = self._label(public.target, features, grid)
+        true = with_label(features, label, grid).on_grid(Fraction(grid), coordinates=k, error=FLOAT_ERROR)
+        change, loss = self._calibrated(true, loss, grid, view, public, notes)
+        self._query = ProjectedQuery(ROWS, view, grid, label, change)
+        charged, words = self._charge(loss)
+        self.rows_, released, _ = data.release_rows(
+            self._query, loss, shuffled=self.order == "shuffled", charged=charged, words=words
+        )
+        self.noise_ = released.noise
+        self.frame_ = Frame.identity(public.m, radius=1.0).project(R, radius=1.0)
+        self._data_schema = self._schema_of_data(public.schema)
+        shape = f"({public.m} to {k}, {self.projection})"
+        notes.public += [
+            f"the projection R {shape}, published with the rows"
+            if self.publish_projection
+            else f"the projection R {shape}: {WITHHELD_WORDS}",
+            f"the grid of the released rows, {grid:.17g} steps to a unit: the sensitivity and the scale of their noise "
+            "count its steps",
+        ]
+
+    def _projection(self, data: Measurer, public: Public, notes: Notes) -> tuple[Matrix, Spendable]:
+        """R (m, k) on the grid 1/FINE, and what the rows may spend."""
+        k, loss = self._plan(data, public, notes)
+        return self._draw(data, public, k), loss
+
+    @abstractmethod
+    def _plan(self, data: Measurer, public: Public, notes: Notes) -> tuple[int, Spendable]:
+        """The dimension k and what the rows may spend."""
+
+    def _charge(self, loss: Spendable) -> tuple[ApproxDP | None, str]:
+        """What the rows cost where that is more than the loss that their noise was made for, and why."""
+        return None, ""
+
+    def _draw(self, data: Measurer, public: Public, k: int) -> Matrix:
+        """From the seed where R is published; else from no seed, and recorded in no file."""
+        if self.publish_projection:
+            return self._drawn(public.m, k, public.rng())
+        return data.draw_public(WITHHELD, lambda: self._unseeded(public.m, k), withheld=True) / FINE
+
+    def _unseeded(self, m: int, k: int) -> Integers:
+        R = (
+            unseeded_gaussian(m, k)
+            if self.projection == "gaussian"
+            else self._drawn(m, k, np.random.default_rng(secrets.randbits(256)))
+        )
+        return np.rint(R * FINE).astype(np.int64)
+
+    def _drawn(self, m: int, k: int, rng: np.random.Generator) -> Matrix:
+        if self.projection == "orthonormal":
+            return on_grid(haar(m, k, rng) * math.sqrt(m / k))
+        return (gaussian if self.projection == "gaussian" else sign)(m, k, rng)
+
+    def _view(self, R: Matrix, public: Public) -> View:
+        """No encoded row is longer than the box allows: each attribute has length at most 1."""
+        box = math.sqrt(len(public.encoder.groups))
+        radius = box if self.radius is None else min(self.radius, box)
+        return View(R, radius, clip=radius < box)
+
+    def _features(self, view: View, public: Public, notes: Notes) -> Sensitivity:
+        """How far one record, or one attribute of it, moves the projected row: by the drawn R, not by its law."""
+        adjacency = public.guarantee.adjacency
+        if self.unit == "attribute":
+            return attribute_change(self.norm, view.R, attributes_of(public.encoder), adjacency=adjacency)
+        return row_change(self.norm, view.R, radius=view.longest, adjacency=adjacency)
+
+    def _label(self, target: Target, features: Sensitivity, grid: float) -> Label:
+        """One attribute is protected at a time, so a label that moves no farther than the features is free."""
+        share = 1.0 if self.unit == "attribute" else self.label_weight
+        farthest = 2.0 if self.norm is Norm.L1 or target.is_number else math.sqrt(2)
+        return Label(target.width, math.floor(share * float(features.value) * grid / farthest))
+
+    def _calibrated(
+        self, true: Sensitivity, loss: Spendable, grid: float, view: View, public: Public, notes: Notes
+    ) -> tuple[Sensitivity, Spendable]:
+        """What the noise is made for; a paper's calibration prints something else."""
+        return true, loss
+
+    def _schema_of_data(self, schema: Schema) -> Schema:
+        """The released columns: k components in public bounds, and the label as it was declared."""
+        end = float((self._query.bound + 4 * self.noise_.diagonal) / self._query.grid)
+        components = [Column(name=name, kind="number", low=-end, high=end) for name in self.component_names_]
+        target = [] if schema.target is None else [schema.target]
+        return Schema(name=schema.name, columns=(*components, *target))
+
+    # --- the released rows ---
+
+    @property
+    def data_schema_(self) -> Schema:
+        return self._data_schema
+
+    @property
+    def component_names_(self) -> list[str]:
+        return [f"c{j}" for j in range(self.n_components_)]
+
+    @property
+    def projection_(self) -> Matrix:
+        """R (m, k); where it is withheld, the custodian may keep it, as a replay needs it."""
+        R = self.frame_.projection
+        assert R is not None
+        return R
+
+    @property
+    def noise_std_(self) -> float:
+        """The standard deviation of the noise of one component."""
+        return self.noise_.diagonal / self._query.grid
+
+    def components(self, places: npt.ArrayLike | None = None) -> Matrix:
+        """The released components (n, k), of all records or of some by their places."""
+        k, grid = self.n_components_, self._query.grid
+        if places is None:
+            return np.concatenate([chunk[:, :k] for chunk in self.rows_.chunks()]) / grid
+        found: Matrix = self.rows_.take(self._places(places))[:, :k] / grid
+        return found
+
+    def _places(self, places: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        asked, n = np.asarray(places), self.rows_.rows
+        if asked.dtype.kind not in "iu" or (asked.size and not 0 <= asked.min() <= asked.max() < n):
+            raise ParameterError(f"The places of records must be integers from 0 to {n - 1}.")
+        return asked.astype(np.int64)
+
+    def _released(self, chunk: npt.NDArray[Any], rng: np.random.Generator) -> pa.Table:
+        k, label = self.n_components_, self._query.label
+        cells = np.ascontiguousarray(chunk[:, :k].T) / self._query.grid
+        found = pa.table(list(cells), names=self.component_names_)
+        target = self.encoder_.target
+        if target.is_none:
+            return found
+        if target.is_number:
+            y: npt.NDArray[Any] = np.clip(chunk[:, k] / label.steps, -1.0, 1.0)
+        else:
+            y = np.argmax(chunk[:, k:], axis=1)
+        return found.append_column(target.name, self.encoder_.decode_target(y))
+
+    def public_map(self) -> PublicMap:
+        """The frame, and the noise of a component, which distances need."""
+        extra = {"noise_std": np.array(self.noise_std_)}
+        frame, hidden = self.frame_, not self.publish_projection
+        if hidden:
+            frame = Frame.identity(self.n_components_, radius=1.0)
+        return PublicMap(frame, components_only=True, withheld=hidden, extra=extra)
+
+    # --- distances ---
+
+    def distances(self, i: npt.ArrayLike, j: npt.ArrayLike) -> Distances:
+        """Squared distances of records i and j before the projection (Algorithm 2), one pair or many at once.
+
+        value = ||z_i - z_j||^2 - 2 k s^2 is unbiased over the projection and the noise of variance s^2. Its variance is
+        v a^2 + 8 s^2 a + f k s^4 for the squared distance a, which is estimated by the value: v = 2/k for a Gaussian
+        projection (2(m - k)/(k(m + 2)) for an orthonormal one, an upper bound 2/k for signs), f = 14 for Laplace noise
+        and 8 for Gaussian.
+        """
+        first, second = np.broadcast_arrays(np.atleast_1d(i), np.atleast_1d(j))
+        difference = self.components(first) - self.components(second)
+        k, s2 = self.n_components_, self.noise_std_**2
+        value = np.einsum("ij,ij->i", difference, difference) - 2 * k * s2
+        a = np.maximum(value, 0.0)
+        variance = distance_variance(a, k, s2, self.fourth, self.stretch_variance_)
+        if np.ndim(i) == 0 and np.ndim(j) == 0:
+            return Distances(value[0], variance[0])
+        return Distances(value, variance)
+
+    @property
+    def stretch_variance_(self) -> float:
+        """The variance of ||vR||^2 for a unit vector v."""
+        k, m = self.n_components_, self.frame_.n_features
+        return 2 * (m - k) / (k * (m + 2)) if self.projection == "orthonormal" else 2 / k
+
+
+@dataclass(eq=False, repr=False)
+class LaplaceRows(ProjectedRows):
+    """Projected rows with Laplace noise: all of epsilon is spent purely."""
+
+    norm: ClassVar[Norm] = Norm.L1
+    fourth: ClassVar[float] = LAPLACE_FOURTH
+
+    def _check(self, public: Public) -> None:
+        super()._check(public)
+        if self.delta > 0 and public.schema.estimated:
+            raise ParameterError(
+                f"The column {public.schema.estimated[0].name!r} has estimate = true, and {type(self).__name__} spends "
+                "what is left as pure epsilon; set delta to 0, or declare its bounds or classes."
+            )
+
+    def _plan(self, data: Measurer, public: Public, notes: Notes) -> tuple[int, Spendable]:
+        return self._dimension(public), public.pure_budget
+
+    def _dimension(self, public: Public) -> int:
+        if self.n_components != "auto":
+            return int(self.n_components)
+        return laplace_dimension(public.encoder, self.epsilon, self.unit, self.projection)
+
+
+# --- the dimension that recovers distances best, from public numbers ---
+
+
+def distance_variance(a: Vector, k: int, s2: float, fourth: float, stretch: float) -> Vector:
+    """Variance of the recovered squared distance for true squared distances a: stretch a^2 + 8 s^2 a + fourth k s^4.
+
+    With d = (x_i - x_j)R and e the difference of two noises of variance s^2 each, the estimate is ||d||^2 + 2<d, e> +
+    ||e||^2 - 2 k s^2; its three random parts are uncorrelated, with variances stretch a^2, 4 * 2 s^2 * a and k Var(e^2).
+    Var(e^2) is 8 s^4 for Gaussian noise and 14 s^4 for Laplace noise (whose fourth moment is 6 s^4).
+    """
+    found: Vector = stretch * a**2 + 8 * s2 * a + fourth * k * s2**2
+    return found
+
+
+def best_dimension(m: int, squared: float, noise_of: Callable[[int], float], fourth: float) -> int:
+    """The k in 1..m whose distance estimates vary least for pairs at squared distance `squared`; public numbers only.
+
+    `noise_of(k)` is the expected noise deviation of a component at k. With a noise that does not depend on k this is
+    Lemma 5 of DPPro, k = rho^2 / (2 s^2) for Gaussian noise.
+    """
+    choices = range(1, min(m, 1024) + 1)
+    a = np.array([squared])
+    return min(choices, key=lambda k: float(distance_variance(a, k, noise_of(k) ** 2, fourth, 2 / k)[0]))
+
+
+def expected_l1(encoder: Encoder, unit: str, projection: str, k: int) -> float:
+    """About how far a change reaches in L1 through a random matrix of k columns: for choosing k, not for the noise."""
+    m = encoder.width
+    if unit == "attribute":
+        return 2 * (math.sqrt(2 * k / math.pi) + 0.6 * math.sqrt(2 * math.log(m + 1)))
+    stretch = math.sqrt(m) + (0.8 * math.sqrt(k) if projection != "orthonormal" else 0.0)
+    return 2 * math.sqrt(len(encoder.groups)) * stretch
+
+
+def laplace_dimension(encoder: Encoder, epsilon: float, unit: str, projection: str) -> int:
+    """The dimension at which squared distances of evenly spread rows vary least under Laplace noise."""
+    if math.isinf(epsilon):
+        return encoder.width
+
+    def noise_of(k: int) -> float:
+        return math.sqrt(2) * expected_l1(encoder, unit, projection, k) / epsilon
+
+    return best_dimension(encoder.width, even_spread(encoder), noise_of, LAPLACE_FOURTH)
+
+
+def widest_attribute(attributes: list[Attribute]) -> float:
+    """The largest distance of two codes of one attribute, before any projection."""
+    corners = [np.asarray(attribute.corners) for attribute in attributes]
+    return max(float(np.linalg.norm(c[:, None] - c[None, :], axis=2).max()) for c in corners)
+
+
+def row_plan(name: str, encoder: Encoder, k: int, std: float, mechanism: str, fourth: float) -> MethodPlan:
+    """The plan of a release of projected rows: the relative error of a squared distance of evenly spread rows."""
+    a = even_spread(encoder)
+    error = math.sqrt(float(distance_variance(np.array([a]), k, std**2, fourth, 2 / k)[0])) / a
+    noise = PlannedNoise(
+        "one component of a row", mechanism, std / math.sqrt(a / 2 / encoder.width), "spreads"
+    )
+    return MethodPlan(name, "rows", k, (noise,), error, advise(error))

@@ -1,0 +1,120 @@
+"""RON-Gauss: a random orthonormal projection and a Gaussian model of what it shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnomon.errors import ParameterError
+from gnomon.methods.gaussian_model import gaussian_model
+from gnomon.methods.gaussian_model_paper import gaussian_model_as_printed
+from gnomon.methods.model_release import ModelRelease
+from gnomon.methods.planning import MethodPlan, moment_plan
+from gnomon.methods.public import Notes, Public
+from gnomon.privacy.guarantee import GaussianDP, Guarantee, PureDP, Spendable
+from gnomon.privacy.measure import Measurer
+from gnomon.privacy.mechanism import moment_error
+from gnomon.projection.orthonormal import haar
+from gnomon.statistics.frame import Frame, projected_length
+from gnomon.statistics.grid import Matrix
+from gnomon.table.encode import Encoder
+
+VISIBLE = {
+    PureDP: 0.7,
+    GaussianDP: 4.0,
+}  # how far the noise may drown one direction before repair stops to help
+
+
+@dataclass(eq=False, repr=False)
+class RonGauss(ModelRelease):
+    """Differentially private synthetic rows by random orthonormal projection and a Gaussian (mixture) model.
+
+    Reference: Chanyaswad, Liu, Mittal, "RON-Gauss: Enhancing Utility in Non-Interactive Private Data Release",
+    PoPETs 2019, Algorithms 1 to 5.
+
+    Guarantee: epsilon-DP (delta = 0) or (epsilon, delta)-DP for replacing one row, its label included, with n public; or
+    for adding or removing one row (`adjacency="add-remove"`) or one person (a schema with `person`), with n private.
+
+    Differs from the paper (`calibration="sound"`): one integer moment matrix of (x, lambda) per class is released by
+    an exact mechanism calibrated to its true sensitivity, which protects counts and labels too; rows are centred and
+    rescaled after the projection, where the mean costs p numbers and not m; W is Haar and shared by all classes; the
+    covariance is repaired with the known law of the noise. `calibration="paper"` uses the printed scales.
+
+    Parameters
+    ----------
+    epsilon, delta : the budget; delta = 0 asks for pure epsilon-DP.
+    schema : Schema or path, or for arrays `bounds=(low, high)` with `classes` or `target_bounds`; classes="private" pays
+        for a private selection of the classes.
+    target, task : which column to predict and how; by default as the schema declares.
+    n_components : the dimension p, or "auto" (a rule on public numbers, see `auto_dimension`).
+    rows : "normalise" scales every row to length 1 as the paper does; "clip" keeps relative lengths.
+    expected_rows : the public order of magnitude of a private n, if not that of the schema's [table].
+    strict : whether a table with cells that do not fit is refused, which narrows the promise to tables that fit.
+    random_state : seeds the projection and the sampling of the model, never the noise.
+    """
+
+    name: ClassVar[str] = "ron-gauss"
+
+    rows: str = "normalise"
+
+    def _check(self, public: Public) -> None:
+        super()._check(public)
+        if self.rows not in ("normalise", "clip"):
+            raise ParameterError(
+                f"The 'rows' parameter of RonGauss must be 'normalise' or 'clip'. Got {self.rows!r} instead."
+            )
+        if self.calibration == "paper" and self.delta > 0:
+            raise ParameterError(
+                "RON-Gauss as printed is pure epsilon-DP; leave delta at 0 with calibration='paper'."
+            )
+
+    def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
+        if self.calibration == "paper":
+            self.frame_, self.model_ = gaussian_model_as_printed(data, public, notes, self.n_components)
+            return
+        p, loss = self._plan(public)
+        W = haar(public.m, p, public.rng())
+        start = random_view(public.m, W, normalise=self.rows == "normalise")
+        self.frame_, self.model_ = gaussian_model(data, public, notes, start, loss)
+
+    def _plan(self, public: Public) -> tuple[int, Spendable]:
+        """The dimension and the kind of loss, from public numbers alone."""
+        extra = 2 if public.target.is_number else 1
+        p = self.n_components
+        if p == "auto":
+            p = auto_dimension(public.m, public.rows, public.target.blocks, public.best_budget, extra)
+        return int(p), public.best_budget(int(p) + extra)
+
+    @classmethod
+    def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
+        """What a budget buys, by public numbers: one moment matrix for each class in the chosen dimension."""
+        return moment_plan(cls.name, encoder, n, guarantee, auto_dimension)
+
+
+def auto_dimension(
+    m: int, n: int, classes: int, spendable: Callable[[int], Spendable], extra: int = 1
+) -> int:
+    """The largest p whose noise leaves the projected rows visible; public numbers only, so it is free.
+
+    Rows in the unit ball spread about 1/2 of variance over p directions; the noise of a class's second moment
+    reaches 2 e / sqrt(q) in its largest eigenvalue, where e is its root-mean-square Frobenius error. p grows while
+    that edge, over the n / sqrt(L) rows of a class in a pooled model, stays below VISIBLE times the variance of one
+    direction. The constants were set on four tables (docs/ron-gauss.md), not on one.
+    """
+    best = 1
+    for p in range(1, min(m, 512) + 1):
+        loss = spendable(p + extra)
+        edge = 2 * 1.25 * moment_error(p + extra, loss, blocks=classes) / math.sqrt(p + extra)
+        if edge * math.sqrt(classes) / n > VISIBLE[type(loss)] * 0.5 / p:
+            break
+        best = p
+    return best
+
+
+def random_view(m: int, W: Matrix, *, normalise: bool) -> Frame:
+    """Rows of length at most 1 seen through W, in the ball that holds nearly all of them whatever the data are."""
+    start = Frame.identity(m, radius=1.0, normalise=normalise)
+    longest = 1.0 if normalise else math.sqrt(m)
+    return start.project(W, radius=longest * projected_length(W.shape[1], m))

@@ -1,0 +1,168 @@
+"""The Synthesizer's budget: losses of all rounds from public numbers alone, and what they afford.
+
+One rule decides: the noise that a query would meet, beside the rows that it would count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gnomon.methods.planning import SMALL, MethodPlan, PlannedNoise, advise, distortion
+from gnomon.methods.public import Public
+from gnomon.model.columns import Attribute, attributes
+from gnomon.model.tuning import Tuning
+from gnomon.privacy.guarantee import Guarantee, PureDP, Spendable
+from gnomon.privacy.mechanism import moment_noise
+from gnomon.statistics.frame import Binning
+from gnomon.statistics.grid import GRID
+from gnomon.statistics.queries import Histogram
+from gnomon.table.encode import Encoder
+from gnomon.table.rows import CELL
+
+MOST_VALUES = 2**7  # of a whole number, each with a bin of its own
+ROUNDS = ("first", "second", "lengths", "joint", "class_lengths", "classes", "class_counts")
+
+
+@dataclass(frozen=True)
+class BudgetPlan:
+    """Losses of all rounds, fixed before the first answer, and what they afford; a round without a loss is left out.
+
+    counted      whether every column is counted (rounds `first` and `second`), or only shares of few values and of
+                 missing cells (`first`), and the location of all (`second`)
+    bins         of a column that stand out of the noise of counting
+    dimension    in which a class's covariance stands out of its noise
+    target_bins  that a numeric target is cut into
+    """
+
+    tuning: Tuning
+    losses: dict[str, Spendable]
+    attributes: tuple[Attribute, ...]
+    counted: bool
+    bins: int
+    dimension: int
+    target_bins: int
+
+    @property
+    def by_class(self) -> bool:
+        return "classes" in self.losses
+
+    @classmethod
+    def of(cls, public: Public, t: Tuning) -> BudgetPlan:
+        """What the budget affords."""
+        rows, m = public.rows, public.m
+        blocks = t.parts if public.target.is_number else public.target.blocks
+        columns = len(attributes(public.encoder, 0))
+        shares = _shares(public, t)
+        losses = split(public.budget, shares)
+        bins = int(min(rows / max(t.planned * count_noise(columns, losses["second"]), 1 / CELL), CELL))
+        dimension = class_dimension(rows / blocks, m, blocks, losses["classes"])
+        of_class = rows / blocks / max(t.planned * count_noise(columns, losses["class_counts"]), 1 / CELL)
+        counted = bins >= t.fewest_bins
+        few = [a for a in attributes(public.encoder, 0) if a.unordered or a.values is not None or a.indicator]
+        left_out = set() if counted or few else {"first"}
+        if dimension < min(t.fewest_dimensions, m):
+            left_out |= {"class_lengths", "classes", "class_counts"}
+        elif of_class < t.fewest_bins or dimension < m / 2:
+            left_out |= {"class_counts"}
+        losses = split(public.budget, _without(shares, left_out))
+        values = min(bins, MOST_VALUES)
+        parts = _target_bins(m, rows, losses["joint"], t)
+        found = attributes(public.encoder, values if counted else 0)
+        return cls(t, losses, found, counted, min(bins, t.bins), dimension, parts)
+
+
+def _shares(public: Public, t: Tuning) -> dict[str, float]:
+    """Shares of all rounds. That of lengths grows until a few of their bins would stand out of the noise."""
+    counts = (t.counts / 2, t.counts / 2)
+    rest = (t.joint, t.class_lengths, t.classes, t.class_counts)
+    shares = dict(zip(ROUNDS, (*counts, t.lengths, *rest), strict=True))
+    noise = count_noise(1, split(public.budget, shares)["lengths"])
+    wanted = 2 * t.fewest_bins * noise / public.rows
+    lengths = float(np.clip(t.lengths * wanted**2, t.lengths, t.fewest_bins * t.lengths))
+    return {name: share * (1 - lengths) / (1 - t.lengths) for name, share in shares.items()} | {
+        "lengths": lengths
+    }
+
+
+def _without(shares: dict[str, float], left_out: set[str]) -> dict[str, float]:
+    """What rounds that are left out would have cost goes to the moments."""
+    kept = {name: share for name, share in shares.items() if name not in left_out}
+    heir = "classes" if "classes" in kept else "joint"
+    return kept | {heir: kept[heir] + sum(shares.values()) - sum(kept.values())}
+
+
+def split(budget: Spendable, shares: dict[str, float]) -> dict[str, Spendable]:
+    """Losses by shares of mu squared; of a pure epsilon by their power 2/3, which balances the same errors."""
+    power = 2 / 3 if isinstance(budget, PureDP) else 1.0
+    weights = [share**power for share in shares.values()]
+    total = sum(weights)
+    return dict(zip(shares, budget.split(*(weight / total for weight in weights)), strict=True))
+
+
+def count_noise(columns: int, loss: Spendable) -> float:
+    """The standard deviation of a count in a histogram of so many attributes."""
+    return Histogram("", (Binning((0,), np.array([CELL])),) * columns).noise(loss).law.diagonal
+
+
+def class_dimension(rows: float, m: int, blocks: int, loss: Spendable) -> int:
+    """The largest dimension in which noise reaches at most half the variance of a direction, if all vary alike.
+
+    Of rows in the unit ball each of p directions has 1 / p; the noise of their second moments reaches 2 sqrt(p) deviations.
+    """
+
+    def fits(p: int) -> bool:
+        ball = GRID**2 + (GRID // 2) ** 2
+        noise = moment_noise(p + 1, loss, ball=ball, blocks=max(blocks, 2)).law.off_diagonal / GRID**2
+        return bool(2 * math.sqrt(p) * noise <= rows / (2 * p))
+
+    low, high = 0, m
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def doubled(noise: float, most: int, t: Tuning) -> int:
+    """How many parts rows are cut into: doubled while the noise of a part's mean is small beside the ball of all."""
+    parts = 1
+    while 2 * parts <= most and 2 * parts * noise <= t.part_noise:
+        parts *= 2
+    return parts
+
+
+def synthesizer_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
+    """What a table of n rows would meet. The error is that of the worst table, in which no direction matters more than
+    another; related columns do better.
+    """
+    public = Public(encoder.schema, encoder, n, n, guarantee, 0)
+    plan, m = BudgetPlan.of(public, Tuning()), encoder.width
+    blocks, beside = encoder.target.blocks, plan.tuning.label
+    joint = moment_noise(m + blocks, plan.losses["joint"], ball=round((1 + beside**2) * GRID**2))
+    noise = joint.law.off_diagonal / GRID**2 / n
+    edge = (
+        2 * noise * math.sqrt(m)
+    )  # the largest eigenvalue of the noise alone; rows of the ball have a half in all
+    p = m if edge == 0 else max(1, min(m, math.floor(1 / (2 * edge))))
+    lines = []
+    if plan.counted:
+        counted = count_noise(len(plan.attributes), plan.losses["second"])
+        lines.append(PlannedNoise("bin of a column", "histogram", counted, "rows"))
+    if blocks > 1:
+        size = joint.law.diagonal / (beside * GRID) ** 2
+        lines.append(PlannedNoise("size of a class", joint.mechanism, size, "rows"))
+    relative = 2 * noise * p
+    lines.append(PlannedNoise("covariance of all rows", joint.mechanism, relative, "variances"))
+    error = math.hypot(relative, distortion(p, m))
+    advice = "No noise at all: this is not private." if math.isinf(guarantee.epsilon) else advise(error)
+    if error > SMALL and math.isfinite(guarantee.epsilon):
+        advice += " This is the worst case: it sees more where columns are related."
+    return MethodPlan(name, "model", p, tuple(lines), error, advice)
+
+
+def _target_bins(m: int, rows: int, loss: Spendable, t: Tuning) -> int:
+    ball = round((1 + t.label**2) * GRID**2)
+    noise = moment_noise(m + 1, loss, ball=ball).law.off_diagonal / GRID**2 / t.label
+    return max(doubled(noise * math.sqrt(m) / rows, t.parts, t), 2)

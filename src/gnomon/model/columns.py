@@ -1,0 +1,149 @@
+"""The attributes of an encoded table: which bins a cell of one attribute can fall into, from the schema alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.table.column import Column
+from gnomon.table.encode import Encoder, Group
+from gnomon.table.rows import CELL
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+NOWHERE = (1.0, -1.0)  # a core without a cell
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One released feature (or a numeric target) as the model sees it.
+
+    columns    its encoded columns without the indicator; indicator the column of that, or None
+    values     the cells of its values where these are few (a boolean has two), or None
+    borders    where one of few values goes over into the next
+    atoms      cells that many rows may share: bounds, zero, declared atoms
+    origin     the cell of zero, or of the bound next to zero, around which a public grid is finest
+    """
+
+    name: str
+    kind: str
+    columns: slice
+    indicator: int | None
+    values: Floats | None = None
+    borders: Floats | None = None
+    atoms: Floats | None = None
+    origin: float = 0.0
+
+    @property
+    def unordered(self) -> bool:
+        return self.kind == "one-hot"
+
+    @property
+    def first(self) -> int:
+        return int(self.columns.start)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of one attribute: bin i holds the integer cells up to `ends[i]`; one of no width is an atom.
+
+    `core` are the cells between which every bin is expected to hold rows.
+    """
+
+    ends: Integers
+    left: Floats
+    right: Floats
+    core: tuple[float, float] = NOWHERE
+
+    @property
+    def atom(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self.left == self.right)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def attributes(encoder: Encoder, few: int) -> tuple[Attribute, ...]:
+    """The features in order, and a numeric target last, at the column past the last."""
+    steps = encoder.steps()
+    found = [
+        _attribute(group, encoder.schema[group.name], steps.get(group.place.start), few)
+        for group in encoder.groups
+    ]
+    target = encoder.schema.target
+    if target is not None and encoder.target.is_number:
+        place = slice(encoder.width, encoder.width + 1)
+        kind = "date" if target.kind == "date" else "number"
+        found.append(_attribute(Group(target.name, kind, place, False), target, None, few))
+    return tuple(found)
+
+
+def _attribute(group: Group, column: Column, steps: tuple[Floats, Floats] | None, few: int) -> Attribute:
+    stop = group.place.stop - group.indicator
+    place, indicator = slice(group.place.start, stop), stop if group.indicator else None
+    if group.kind == "one-hot":
+        return Attribute(group.name, group.kind, place, indicator)
+    if group.kind == "boolean":
+        ends = np.array([-1.0, 1.0])
+        return Attribute(group.name, group.kind, place, indicator, ends, np.zeros(1))
+    if group.kind == "ordered" and steps is None:  # an ordered category of one value
+        return Attribute(group.name, group.kind, place, indicator, np.zeros(1), np.zeros(0))
+    values, borders = steps if steps is not None else (None, None)
+    if values is not None and (len(values) <= few or group.kind == "ordered"):
+        return Attribute(group.name, group.kind, place, indicator, values, borders)
+    origin, atoms = _landmarks(column)
+    return Attribute(group.name, group.kind, place, indicator, None, borders, atoms, origin)
+
+
+def _landmarks(column: Column) -> tuple[float, Floats]:
+    """The cell of zero (or of the bound nearest to it), and the cells that may be atoms."""
+    atoms = [-1.0, 1.0]
+    if column.kind != "number":
+        return -1.0, np.array(atoms)
+    low, high = float(column.low), float(column.high)  # type: ignore[arg-type]
+    scale = (np.log1p if low == 0 else np.log) if column.log else (lambda value: value)
+    a, b = float(scale(low)), float(scale(high))
+
+    def cell(value: float) -> float:
+        return float((scale(value) - a) - (b - scale(value))) / (b - a)
+
+    shared = [value for value in getattr(column, "atoms", ()) if low <= value <= high]
+    if low < 0 < high:
+        shared.append(0.0)
+    atoms += [cell(value) for value in shared]
+    origin = cell(min(max(0.0, low), high)) if not (column.log and low > 0) else -1.0
+    return origin, np.unique(atoms)
+
+
+def value_bins(attribute: Attribute) -> Bins:
+    """One bin for each of few values."""
+    assert attribute.values is not None
+    assert attribute.borders is not None
+    ends = np.append(np.rint(attribute.borders * CELL).astype(np.int64), CELL)
+    return Bins(ends, attribute.values, attribute.values)
+
+
+def interval_bins(edges: Floats, attribute: Attribute) -> Bins:
+    """Intervals between edges (snapped to where whole numbers change), with every atom a bin of its own."""
+    if attribute.borders is not None and len(edges):
+        at = np.searchsorted(attribute.borders, edges)
+        edges = attribute.borders[np.clip(at, 0, len(attribute.borders) - 1)]
+    assert attribute.atoms is not None
+    atoms = np.unique(np.rint(attribute.atoms * CELL).astype(np.int64))
+    cuts = np.rint(np.clip(edges, -1.0, 1.0) * CELL).astype(np.int64)
+    far = np.abs(cuts[:, None] - atoms).min(axis=1, initial=CELL) > 4
+    ends, left, right, last = [], [], [], -CELL
+    for cut in np.unique(np.concatenate([cuts[far], atoms])):
+        is_atom = bool(np.isin(cut, atoms))
+        if cut - 2 * is_atom > last:
+            ends.append(cut - 2 * is_atom)
+            left.append(last)
+            right.append(cut)
+        if is_atom:  # one unit of the grid to each side, since cells are rounded
+            ends.append(cut + 1)
+            left.append(cut)
+            right.append(cut)
+        last = cut
+    return Bins(np.array(ends, dtype=np.int64), np.array(left) / CELL, np.array(right) / CELL)

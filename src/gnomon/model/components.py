@@ -1,0 +1,175 @@
+"""A mixture of latent Gaussians over private marginals: sampled row by row, cells read off the marginals.
+
+Categories, booleans and missing cells come one after the other: the chance of a value is its linear prediction from what
+was drawn before, so that covariances are those of the model, without inversion. Numbers are Gaussian given these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.model.marginal import Marginal
+from gnomon.model.shrinkage import Floats
+
+Codes = npt.NDArray[np.int64]
+TINY, RAKINGS, MOST_FACTOR = 1e-12, 8, 2**10
+MOST_RANKED = 2**13  # rows that ranks are taken among
+BUCKETS = 2**10  # equal parts of the latent range in which the search for a knot starts
+KNOTS = 64  # quantiles between which a decoding table is linear
+
+
+@dataclass(frozen=True)
+class Table:
+    """Latent coordinate -> cell: between knots i and i + 1 the cell runs from low[i] to high[i]."""
+
+    knots: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def by_rank(cls, z: Floats, marginal: Marginal) -> Table:
+        """The map that gives the latent values z (of many rows) the marginal's distribution."""
+        order = np.sort(z[:: max(len(z) // MOST_RANKED, 1)])
+        end = 0.5 / len(order)
+        u = np.union1d(np.linspace(0, 1, KNOTS + 1), marginal.cumulative)
+        u = np.concatenate([[end], u[(u > end) & (u < 1 - end)], [1 - end]])  # ranks of rows, no further
+        u = u[np.append(True, np.diff(u) > 1e-9)]
+        knots = np.interp(u, (np.arange(len(order)) + 0.5) / len(order), order)
+        inside = marginal.quantile((u[:-1] + u[1:]) / 2)
+        i = np.clip(
+            np.searchsorted(marginal.cumulative, (u[:-1] + u[1:]) / 2, side="right") - 1,
+            0,
+            len(marginal.mass) - 1,
+        )
+        slope = (marginal.right[i] - marginal.left[i]) / np.maximum(marginal.mass[i], TINY)
+        half = slope * np.diff(u) / 2
+        return cls(knots, np.maximum(inside - half, -1.0), np.minimum(inside + half, 1.0))
+
+    def __call__(self, z: Floats) -> Floats:
+        last = len(self.low) - 1
+        start, width = self.knots[0], max(float(self.knots[-1] - self.knots[0]), TINY)
+        step = width / BUCKETS
+        bucket = np.clip((z - start) / step, 0, BUCKETS - 1).astype(np.int64)
+        i = np.clip(
+            np.searchsorted(self.knots, start + step * np.arange(BUCKETS), side="right") - 1, 0, last
+        )[bucket]
+        late = np.flatnonzero((z >= self.knots[i + 1]) & (i < last))
+        i[late] = np.clip(np.searchsorted(self.knots, z[late], side="right") - 1, 0, last)
+        slope = (self.high - self.low) / np.maximum(np.diff(self.knots), TINY)
+        return np.asarray(np.clip(self.low[i] + (z - self.knots[i]) * slope[i], self.low[i], self.high[i]))
+
+
+@dataclass(frozen=True)
+class Gaussians:
+    """Components over all coordinates: weights (G,), classes (G,), means (G, m), and by class loadings (L, m, p) with a
+    common rest (m, r) and diagonal (m,)."""
+
+    weights: Floats
+    classes: Codes
+    means: Floats
+    loadings: Floats
+    rest: Floats
+    diagonal: Floats
+
+    def covariance(self, c: int) -> Floats:
+        common = self.rest @ self.rest.T + np.diag(self.diagonal**2)
+        return np.asarray(self.loadings[c] @ self.loadings[c].T + common)
+
+    def draw(self, g: Codes, rng: np.random.Generator) -> Floats:
+        """Rows (n, m) of the components g."""
+        n, (_, m, p) = len(g), self.loadings.shape
+        Z = rng.standard_normal((n, m))
+        Z *= self.diagonal
+        if self.rest.shape[1]:
+            Z += rng.standard_normal((n, self.rest.shape[1])) @ self.rest.T
+        S, owner = rng.standard_normal((n, p)), self.classes[g]
+        for c in np.unique(owner):
+            i = np.flatnonzero(owner == c)
+            Z[i] += S[i] @ self.loadings[c].T
+        Z += self.means[g]
+        return np.asarray(Z)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A discrete attribute in the chain: its coordinates, their values (k, d) for each of its k choices, and by class
+    factors (L, k) that rake linear predictions, cut at zero, back to the chances of the model."""
+
+    places: Codes
+    points: Floats
+    shares: Floats
+    factors: Floats
+
+    def chances(self, predicted: Floats) -> Floats:
+        """The chance of each choice (n, k) from predicted coordinates (n, d): linear, and exact on average."""
+        rest = (predicted - self.points[0]) @ np.linalg.pinv(self._directions).T
+        return np.asarray(np.maximum(np.hstack([1 - rest.sum(axis=1, keepdims=True), rest]), 0.0))
+
+    @property
+    def _directions(self) -> Floats:
+        return np.asarray((self.points[1:] - self.points[0]).T)
+
+
+class Chain:
+    """Discrete attributes one after the other, each from its linear prediction by those before; then Gaussian numbers.
+
+    This is sampling by Cholesky factors in which a discrete attribute's innovation is what its draw leaves over. Given
+    categories, the mean of a number is linear in their one-hots without loss, so numbers come last.
+    """
+
+    def __init__(
+        self, model: Gaussians, covariances: Floats, choices: Sequence[Choice], numbers: Codes
+    ) -> None:
+        self.model, self.numbers, self.choices = model, numbers, list(choices)
+        order = np.concatenate([*(choice.places for choice in choices), numbers])
+        self.factors = [np.linalg.cholesky(S[np.ix_(order, order)]) for S in covariances]
+
+    def draw(self, g: Codes, rng: np.random.Generator, rake: bool = False) -> tuple[Floats, Codes]:
+        """Rows (n, m) of the components g and the choices (n, a) of discrete attributes; `rake` fits their factors."""
+        n, m = len(g), len(self.factors[0])
+        Z = np.empty((n, self.model.means.shape[1]))
+        chosen = np.empty((n, len(self.choices)), dtype=np.int64)
+        strata = np.tile(np.arange(n), (len(self.choices), 1))
+        uniforms = (rng.permuted(strata, axis=1).T + rng.random((n, 1))) / n
+        E, owner = rng.standard_normal((n, m)), self.model.classes[g]
+        for c in np.unique(owner):
+            i = np.flatnonzero(owner == c)
+            Z[i], chosen[i] = self._of_class(int(c), self.model.means[g[i]], E[i], uniforms[i], rake)
+        return Z, chosen
+
+    def _of_class(self, c: int, means: Floats, E: Floats, u: Floats, rake: bool) -> tuple[Floats, Codes]:
+        L, Z, at = self.factors[c], np.empty_like(means), 0
+        chosen = np.empty((len(means), len(self.choices)), dtype=np.int64)
+        for a, choice in enumerate(self.choices):
+            block = slice(at, at + len(choice.places))
+            mean = means[:, choice.places]
+            predicted = mean + E[:, :at] @ L[block, :at].T
+            chances = choice.chances(predicted)
+            if rake:
+                choice.factors[c] = _raked(chances, choice.chances(mean).mean(axis=0))
+            chosen[:, a] = _pick(chances * choice.factors[c], u[:, a])
+            Z[:, choice.places] = choice.points[chosen[:, a]]
+            E[:, block] = np.linalg.solve(L[block, block], (Z[:, choice.places] - predicted).T).T
+            at = block.stop
+        Z[:, self.numbers] = means[:, self.numbers] + E @ L[at:].T
+        return Z, chosen
+
+
+def _pick(chances: Floats, u: Floats) -> Codes:
+    total = np.cumsum(chances, axis=1)
+    return np.asarray((u[:, None] * total[:, -1:] >= total).sum(axis=1).clip(0, chances.shape[1] - 1))
+
+
+def _raked(chances: Floats, wanted: Floats) -> Floats:
+    """Factors of the choices after which their normalised chances have the wanted means."""
+    factors = np.ones(len(wanted))
+    for _ in range(RAKINGS):
+        now = chances * factors
+        now /= np.maximum(now.sum(axis=1, keepdims=True), TINY)
+        factors *= wanted / np.maximum(now.mean(axis=0), TINY)
+        factors = np.clip(factors, 1 / MOST_FACTOR, MOST_FACTOR)
+    return factors

@@ -1,0 +1,221 @@
+"""Rounds of noisy moments -> class Gaussians in a private subspace: prior plus what the noise law does not explain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.model.shrinkage import (
+    Floats,
+    onto_simplex,
+    shrunk_eigenvalues,
+    shrunk_to_mean,
+    signal_share,
+    toward,
+)
+from gnomon.model.tuning import Tuning
+
+TINY = 1e-9
+PER_OCTAVE, LENGTHS = 4, 12  # bins of lengths: in an octave, and below the expected length
+CLUSTERED = 2**11  # rows of the model that centres of cells are found in
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Noisy sums over rows z of a unit ball, in natural units, and the standard deviation of each kind.
+
+    second (B, p, p) of z z' by block; first (K, p) of z and counts (K,) by class or cell; diagonal entries of
+    `second` have sqrt(2) times its noise.
+    """
+
+    second: Floats
+    first: Floats
+    counts: Floats
+    second_noise: float
+    first_noise: float
+    count_noise: float
+
+
+@dataclass(frozen=True)
+class Radius:
+    """Balls from noisy histograms of lengths: radii (K,), and what clipping takes from lengths and squares (K,)."""
+
+    radii: Floats
+    kept: Floats
+    kept_square: Floats
+
+
+def length_grid(guess: float) -> Floats:
+    """Upper ends of lengths, a quarter of an octave apart, from an eighth of the expected one to four times that."""
+    return np.asarray(guess * 2.0 ** (np.arange(-LENGTHS, LENGTHS // 2 + 2) / PER_OCTAVE))
+
+
+def radius(histograms: Floats, noise: float, grid: Floats, coverage: float, n: float, t: Tuning) -> Radius:
+    """For each block the length that holds `coverage` of its rows; pooled where the block itself cannot be seen."""
+    pooled = onto_simplex(histograms.sum(axis=0), n)
+    found = []
+    for h in histograms:
+        seen = h.sum() > 2 * t.bins * noise
+        h = onto_simplex(h, h.sum()) if seen else pooled
+        share = h / h.sum()
+        r = grid[min(int(np.searchsorted(np.cumsum(share), coverage)), len(grid) - 1)]
+        middle = grid * 2.0 ** (-1 / (2 * PER_OCTAVE))
+        inside = np.minimum(1.0, r / middle)
+        found.append((r, share @ inside, (share @ (middle * inside) ** 2) / (share @ middle**2)))
+    return Radius(*(np.array(part) for part in zip(*found, strict=True)))
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """What the joint round found: directions, and Gaussians of the classes in them.
+
+    centre (m,), covariance (m, m) of all rows, basis (m, P), scale (P,): coordinates are (s - centre) basis scale.
+    counts (L,), means (L, P), within (P, P): class Gaussians of one covariance, in these coordinates.
+    variances (m,) of all rows, shrunk to their mean.
+    """
+
+    centre: Floats
+    covariance: Floats
+    basis: Floats
+    scale: Floats
+    counts: Floats
+    means: Floats
+    within: Floats
+    variances: Floats
+
+    @property
+    def dimension(self) -> int:
+        return int(self.basis.shape[1])
+
+    def cell_centres(self, k: int, rng: np.random.Generator) -> Floats:
+        """Centres (L, k, P) of cells in each class: of clusters of the model's own rows."""
+        if k == 1:
+            return self.means[:, None, :]
+        from sklearn.cluster import KMeans
+
+        found = []
+        for mean in self.means:
+            rows = rng.multivariate_normal(mean, self.within, CLUSTERED, method="eigh")
+            seed = int(rng.integers(2**31))
+            found.append(KMeans(k, n_init=1, random_state=seed).fit(rows).cluster_centers_)
+        return np.stack(found)
+
+
+def subspace(sums: Sums, ball: Radius, n: float, most: int, t: Tuning) -> Subspace:
+    """Directions in which all rows, or the classes' means, stand out of the noise; `most` by public numbers."""
+    r, m, L = float(ball.radii[0]), sums.second.shape[1], len(sums.counts)
+    counts = np.maximum(onto_simplex(sums.counts, n), t.least * n / L)
+    first = sums.first * (r / float(ball.kept[0]))
+    centre = first.sum(axis=0) / n
+    away = first / counts[:, None] - centre
+    mean_noise = sums.first_noise * (r / float(ball.kept[0])) / counts
+    factor = r * r / n / float(ball.kept_square[0])
+    C, noise = sums.second[0] * factor - np.outer(centre, centre), sums.second_noise * factor
+    raw, V = np.linalg.eigh((C + C.T) / 2)
+    values = np.maximum(shrunk_eigenvalues(raw, noise), t.floor * noise)  # no direction without variance
+    values *= max(float(raw.sum()), TINY) / max(float(values.sum()), TINY)
+    seen = int(np.count_nonzero(raw > 2 * noise * math.sqrt(m)))
+    basis = V[:, ::-1][:, : min(max(seen, min(m, 2)), most)]
+    basis, away = _with_class_means(basis, away, np.sqrt(counts / n), mean_noise)
+    covariance = (V * values) @ V.T
+    variances = shrunk_to_mean(np.diag(C), noise * math.sqrt(2))
+    return _class_gaussians(centre, covariance, basis, counts, away, mean_noise, variances, t)
+
+
+def _with_class_means(basis: Floats, away: Floats, root: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """And the directions along which the classes' means leave it beyond their noise; there the means are shrunk.
+
+    `root` (L,) are square roots of class shares. A singular value y of an m x L matrix with noise of deviation 1 / sqrt(m)
+    comes from sqrt((y^2 - b - 1)^2 - 4 b) / y, b = L / m, as far as its vectors show it (Gavish, Donoho 2017).
+    """
+    L, m = away.shape
+    if L == 1:
+        return basis, away
+    inside = (away @ basis) @ basis.T
+    _, y, U = np.linalg.svd((away - inside) * root[:, None], full_matrices=False)
+    y = y / max(math.sqrt(m * float(np.mean((noise * root) ** 2))), TINY)
+    b = L / m
+    k = min(int(np.count_nonzero(y > 1 + math.sqrt(b))), m - basis.shape[1])
+    if k == 0:
+        return basis, inside
+    share = np.sqrt(np.maximum((y[:k] ** 2 - b - 1) ** 2 - 4 * b, 0.0)) / y[:k] ** 2
+    rest = (((away - inside) * root[:, None]) @ U[:k].T * share) @ U[:k] / root[:, None]
+    return np.asarray(np.linalg.qr(np.hstack([basis, U[:k].T]))[0]), inside + rest
+
+
+def _class_gaussians(
+    centre: Floats,
+    covariance: Floats,
+    basis: Floats,
+    counts: Floats,
+    away: Floats,
+    mean_noise: Floats,
+    variances: Floats,
+    t: Tuning,
+) -> Subspace:
+    G = basis.T @ covariance @ basis
+    scale = np.maximum(np.diag(G), TINY) ** (-t.whitening / 2)
+    G = G * np.outer(scale, scale)
+    share = counts / counts.sum()
+    means, noise = (away @ basis) * scale, (mean_noise[:, None] * scale) ** 2
+    prior = np.maximum(share @ (means**2 - noise), t.least * np.diag(G))
+    means = means * (prior / (prior + noise)) if len(counts) > 1 else np.zeros_like(means)
+    raw, U = np.linalg.eigh(G - (means.T * share) @ means)
+    least = t.least * np.maximum(np.einsum("ij,ik,kj->j", U, G, U), TINY)
+    within = (U * np.maximum(raw, least)) @ U.T
+    return Subspace(centre, covariance, basis, scale, counts, means, within, variances)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Components in a subspace: each knows its class. weights (G,), classes (G,), means (G, P), covariances (L, P, P)."""
+
+    weights: Floats
+    classes: npt.NDArray[np.int64]
+    means: Floats
+    covariances: Floats
+
+
+def class_cells(s: Subspace) -> Cells:
+    """One component a class, of the common covariance: what the joint round alone supports."""
+    L = len(s.counts)
+    return Cells(s.counts / s.counts.sum(), np.arange(L), s.means, np.repeat(s.within[None], L, axis=0))
+
+
+def cells(prior: Subspace, centres: Floats, sums: Sums, ball: Radius, t: Tuning) -> Cells:
+    """Components from sums and counts by cell and second moments by class, shrunk cell to class to pooled."""
+    L, k, P = centres.shape
+    weights = _cell_weights(sums, prior.counts, k, t)
+    size = np.maximum(sums.counts, max(t.clear * sums.count_noise, 1.0))
+    step = sums.first / size[:, None]
+    energy, noise_energy = (step**2).sum(axis=1), P * (sums.first_noise / size) ** 2
+    keep = np.array([signal_share(float(a), float(b)) for a, b in zip(energy, noise_energy, strict=True)])
+    step = step * (keep * np.repeat(ball.radii / ball.kept, k))[:, None]
+    second = sums.second * (ball.radii**2 / ball.kept_square)[:, None, None]
+    noise = sums.second_noise * ball.radii**2 / ball.kept_square
+    classes = np.repeat(np.arange(L), k)
+    moved = np.stack([(step[classes == c].T * weights[classes == c]) @ step[classes == c] for c in range(L)])
+    total = weights.reshape(L, k).sum(axis=1)
+    pooled_noise = math.sqrt(float((noise**2).sum())) / total.sum()
+    pooled = _positive((second.sum(axis=0) - moved.sum(axis=0)) / total.sum(), pooled_noise, t)
+    own = [toward(pooled, (second[c] - moved[c]) / total[c], noise[c] / total[c], t) for c in range(L)]
+    return Cells(weights / weights.sum(), classes, centres.reshape(L * k, P) + step, np.stack(own))
+
+
+def _cell_weights(sums: Sums, counts: Floats, k: int, t: Tuning) -> Floats:
+    """Counts by cell, none that noise explains; a class whose cells all drown keeps half its former count."""
+    if k == 1:
+        return np.maximum(sums.counts, counts / 2)
+    weights = np.where(sums.counts > t.clear * sums.count_noise, sums.counts, 0.0).reshape(-1, k)
+    lost = weights.sum(axis=1) <= 0
+    weights[lost, 0] = counts[lost] / 2
+    return np.asarray(weights.reshape(-1))
+
+
+def _positive(S: Floats, noise: float, t: Tuning) -> Floats:
+    raw, U = np.linalg.eigh((S + S.T) / 2)
+    raw = np.maximum(shrunk_eigenvalues(raw, noise), 0.0)
+    return np.asarray((U * np.maximum(raw, max(t.clear * noise, t.least * float(raw.mean()), TINY))) @ U.T)

@@ -1,0 +1,248 @@
+"""From components in a subspace and marginals to a model that rows are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gnomon.model.columns import Attribute
+from gnomon.model.components import Chain, Choice, Codes, Gaussians, Table
+from gnomon.model.marginal import Marginal
+from gnomon.model.rounds import Cells, Subspace
+from gnomon.model.shrinkage import Floats
+from gnomon.model.tuning import Tuning
+
+BATCH, LEAST_BATCH, REFERENCE = 2**16, 2**10, 2**14  # rows drawn at once, and those that chances are raked on
+TINY, RAKINGS = 1e-9, 20
+UNIFORM = 3**0.5  # half the width of a uniform law of variance one
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """What the coordinates of a row of scores mean.
+
+    attributes and marginals in order; counted: whether the marginals were measured; centre and weight (m,) of the
+    frame; variance (m,) of the coordinates, for a whole column.
+    """
+
+    attributes: tuple[Attribute, ...]
+    marginals: tuple[Marginal, ...]
+    counted: bool
+    centre: Floats
+    weight: Floats
+    variance: Floats
+
+    def __iter__(self) -> Iterator[tuple[Attribute, Marginal]]:
+        return iter(zip(self.attributes, self.marginals, strict=True))
+
+
+@dataclass(frozen=True)
+class Option:
+    """A discrete draw of the chain as cells: which attribute, in which order its values stand, or its indicator."""
+
+    attribute: Attribute
+    order: Codes
+    missing: bool = False
+
+
+@dataclass
+class SyntheticModel:
+    """A latent mixture over marginals. `sample(n, rng)` gives encoded cells and the component classes of rows."""
+
+    coordinates: Coordinates
+    gaussians: Gaussians
+    chain: Chain | None
+    options: tuple[Option, ...]
+    class_marginals: dict[tuple[int, int], Marginal] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> list[tuple[Attribute, Marginal]]:
+        """Attributes that are Gaussian together and read off their marginals by rank."""
+        chosen = {option.attribute.name for option in self.options if not option.missing}
+        return [(a, g) for a, g in self.coordinates if a.name not in chosen and not a.unordered]
+
+    def sample_batches(self, n: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Codes]]:
+        """n rows of encoded cells (rows, m) and their classes, in random order; ranks are taken within a batch."""
+        for start in range(0, n, BATCH):
+            wanted = min(BATCH, n - start)
+            g = self._components(max(wanted, LEAST_BATCH), rng)
+            Z, chosen = self.draw(g, rng)
+            cells, codes = self.decode(Z, chosen, self.gaussians.classes[g]), self.gaussians.classes[g]
+            order = rng.permutation(len(g))[:wanted]
+            yield cells[order], codes[order]
+
+    def _components(self, n: int, rng: np.random.Generator) -> Codes:
+        """The components of n rows: shares to the row, the rest by chance."""
+        wanted = self.gaussians.weights * n
+        counts = np.floor(wanted).astype(np.int64)
+        left = n - int(counts.sum())
+        if left:
+            rest = wanted - counts
+            counts += np.bincount(rng.choice(len(rest), left, p=rest / rest.sum()), minlength=len(rest))
+        return np.repeat(np.arange(len(counts)), counts)
+
+    def draw(self, g: Codes, rng: np.random.Generator, rake: bool = False) -> tuple[Floats, Codes]:
+        """Latent rows of components g, and the choices of discrete attributes."""
+        if self.chain is not None:
+            return self.chain.draw(g, rng, rake)
+        return self.gaussians.draw(g, rng), np.empty((len(g), 0), dtype=np.int64)
+
+    def raked(self, rng: np.random.Generator) -> SyntheticModel:
+        """The model whose chances, cut at zero, have the means that they should have."""
+        if self.chain is not None:
+            self.draw(self._components(REFERENCE, rng), rng, rake=True)
+        return self
+
+    def decode(self, Z: Floats, chosen: Codes, codes: Codes) -> Floats:
+        """Latent rows -> encoded cells."""
+        X = np.zeros_like(Z)
+        for attribute, marginal in self.numbers:
+            j = attribute.first
+            X[:, j] = self._cells(Z[:, j], marginal)
+            for c in range(int(codes.max(initial=0)) + 1):
+                own, mine = self.class_marginals.get((c, j)), codes == c
+                if own is not None and mine.any():
+                    X[mine, j] = Table.by_rank(Z[mine, j], own)(Z[mine, j])
+        for place, option in enumerate(self.options):
+            value, attribute = option.order[chosen[:, place]], option.attribute
+            if option.missing:
+                X[:, attribute.indicator] = value
+            elif attribute.unordered:
+                X[np.arange(len(X)), attribute.first + value] = 1.0
+            else:
+                assert attribute.values is not None
+                X[:, attribute.first] = attribute.values[value]
+        for attribute in self.coordinates.attributes:
+            if attribute.unordered and attribute.columns.stop - attribute.first == 1:
+                X[:, attribute.first] = 1.0
+            if attribute.indicator is not None:
+                X[X[:, attribute.indicator] > 0, attribute.columns] = 0.0
+        return X
+
+    def _cells(self, z: Floats, marginal: Marginal) -> Floats:
+        if self.coordinates.counted:
+            return Table.by_rank(z, marginal)(z)
+        return np.asarray(np.clip(z / UNIFORM, -1.0, 1.0))
+
+
+def synthetic_model(space: Subspace, cells: Cells, on: Coordinates, t: Tuning) -> SyntheticModel:
+    """Components of the subspace, with what lies outside it, over all coordinates; then discrete attributes in a chain."""
+    model = _over_all(space, cells, on)
+    draws = [draw for attribute, marginal in on for draw in _draws(attribute, marginal)]
+    options = [option for option, _ in draws]
+    if not draws:
+        return SyntheticModel(on, model, None, ())
+    observed = _observed(space, on, t)
+    means = model.means / np.maximum(np.diag(observed), t.least)
+    choices = []
+    for _, choice in draws:
+        chances = _chances(choice, means[:, choice.places], model.weights, t)
+        means[:, choice.places] = chances @ choice.points
+        choices.append(replace(choice, factors=np.ones((len(model.loadings), len(choice.shares)))))
+    model = replace(model, means=means)
+    covariances = np.stack([_complete(model, c, choices, observed, t) for c in range(len(model.loadings))])
+    chosen = {int(p) for choice in choices for p in choice.places}
+    unordered = {j for a in on.attributes if a.unordered for j in range(a.first, a.columns.stop)}
+    numbers = np.array([j for j in range(len(on.centre)) if j not in chosen | unordered], dtype=np.int64)
+    return SyntheticModel(on, model, Chain(model, covariances, choices, numbers), tuple(options))
+
+
+def _over_all(space: Subspace, cells: Cells, on: Coordinates) -> Gaussians:
+    """Loadings by class inside the subspace, the shrunk covariance outside it, and what each column still lacks."""
+    m, lift = len(on.centre), space.basis / space.scale
+    means = space.centre + cells.means @ lift.T
+    jitter = np.eye(lift.shape[1])
+    loadings = np.stack(
+        [lift @ np.linalg.cholesky(S + TINY * np.trace(S) * jitter) for S in cells.covariances]
+    )
+    outside = np.eye(m) - space.basis @ space.basis.T
+    raw, U = np.linalg.eigh(outside @ space.covariance @ outside)
+    seen = raw > TINY * max(float(raw[-1]), TINY)
+    rest = (U * np.sqrt(np.maximum(raw, 0.0)))[:, seen]
+    spread = np.stack([(F**2).sum(axis=1) for F in loadings])[cells.classes]
+    centre = cells.weights @ means
+    now = cells.weights @ ((means - centre) ** 2 + spread) + (rest**2).sum(axis=1)
+    diagonal = np.sqrt(np.maximum(on.variance * on.weight**2 - now, 0.0))
+    w = on.weight
+    return Gaussians(
+        cells.weights, cells.classes, means / w, loadings / w[:, None], rest / w[:, None], diagonal / w
+    )
+
+
+def _draws(attribute: Attribute, marginal: Marginal) -> Iterator[tuple[Option, Choice]]:
+    """The discrete draws of an attribute: its value where it has no order or two values, and whether it is missing.
+
+    The most frequent value comes first and has no coordinate of its own, since the others leave it over.
+    """
+    k = len(marginal.mass)
+    if attribute.unordered and k > 1:
+        order = np.argsort(-marginal.mass, kind="stable")
+        points = (np.eye(k) - marginal.mass)[order][:, order[1:]]
+        yield Option(attribute, order), _choice(attribute.first + order[1:], points, marginal.mass[order])
+    elif attribute.values is not None and k == 2:
+        places = np.array([attribute.first])
+        yield Option(attribute, np.arange(2)), _choice(places, marginal.score[:, None], marginal.mass)
+    if attribute.indicator is not None:
+        share = marginal.missing
+        points = np.array([[-share], [1 - share]])
+        shares = np.array([1 - share, share])
+        yield (
+            Option(attribute, np.arange(2), missing=True),
+            _choice(np.array([attribute.indicator]), points, shares),
+        )
+
+
+def _choice(places: Codes, points: Floats, shares: Floats) -> Choice:
+    return Choice(places, points, shares, np.ones((1, len(shares))))
+
+
+def _chances(choice: Choice, means: Floats, weights: Floats, t: Tuning) -> Floats:
+    """The chances of a discrete attribute in each component, from its means, raked to the shares of all rows."""
+    chances = np.maximum(choice.chances(means), t.least * choice.shares)
+    chances /= chances.sum(axis=1, keepdims=True)
+    for _ in range(RAKINGS):
+        chances *= choice.shares / np.maximum(weights @ chances, TINY)
+        chances /= chances.sum(axis=1, keepdims=True)
+    return chances
+
+
+def _observed(space: Subspace, on: Coordinates, t: Tuning) -> Floats:
+    """The chance (m, m) that both of two coordinates are observed; moments of masked cells are divided by it."""
+    m = len(on.centre)
+    rate, places, marks = np.ones(m), [], []
+    for attribute, marginal in on:
+        if attribute.indicator is not None:
+            rate[attribute.columns] = 1 - marginal.missing
+            places += list(range(attribute.first, attribute.columns.stop))
+            marks += [attribute.indicator] * (attribute.columns.stop - attribute.first)
+    both = np.outer(rate, rate)
+    if places:
+        common = (space.covariance / np.outer(on.weight, on.weight))[np.ix_(marks, marks)]
+        least = np.minimum.outer(rate[places], rate[places])
+        both[np.ix_(places, places)] = np.clip(both[np.ix_(places, places)] + common, t.least, least)
+    both[np.diag_indices(m)] = rate
+    return both
+
+
+def _complete(model: Gaussians, c: int, choices: Sequence[Choice], observed: Floats, t: Tuning) -> Floats:
+    """The covariance of a class as if no cell were missing, exact for discrete attributes, positive."""
+    S = model.covariance(c) / observed
+    mine = model.classes == c
+    weights = model.weights[mine] / max(float(model.weights[mine].sum()), TINY)
+    for choice in choices:
+        q = choice.chances(model.means[mine][:, choice.places])
+        mean = q @ choice.points
+        V = (choice.points.T * (weights @ q)) @ choice.points - (mean.T * weights) @ mean
+        excess = np.minimum(np.diag(V) / np.maximum(S[choice.places, choice.places], TINY), 1.0)
+        S[choice.places] *= excess[:, None]
+        S[:, choice.places] *= excess
+        S[np.ix_(choice.places, choice.places)] = V + TINY * max(float(np.trace(V)) / len(V), TINY) * np.eye(
+            len(V)
+        )
+    std = np.sqrt(np.maximum(np.diag(S), TINY))
+    raw, U = np.linalg.eigh(S / np.outer(std, std))
+    R = (U * np.maximum(raw, t.least)) @ U.T
+    std = std / np.sqrt(np.diag(R))
+    return np.asarray(R * np.outer(std, std))

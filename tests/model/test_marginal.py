@@ -1,0 +1,98 @@
+"""Marginals from noisy counts: what they keep of a column, and what they do not believe."""
+
+import numpy as np
+import pytest
+
+from gnomon.model.columns import Attribute, interval_bins
+from gnomon.model.marginal import Counts, Marginal, marginals, merged, public_bins, refined_bins, value_masses
+from gnomon.model.shapes import target_marginals
+from gnomon.model.tuning import Tuning
+from gnomon.table.rows import CELL
+
+T = Tuning()
+NUMBER = Attribute("x", "number", slice(0, 1), None, atoms=np.array([-1.0, 0.0, 1.0]), origin=0.0)
+
+
+def counted(x: np.ndarray, bins, noise: float, rng: np.random.Generator) -> Counts:
+    h = np.bincount(np.searchsorted(bins.ends[:-1], np.rint(x * CELL)), minlength=len(bins)).astype(float)
+    return Counts(bins, h + noise * rng.standard_normal(len(h)), max(noise, 1e-9), 3.5 * noise)
+
+
+def fitted(x: np.ndarray, noise: float, seed: int = 0) -> Marginal:
+    rng = np.random.default_rng(seed)
+    first = counted(x, public_bins(NUMBER, T), noise, rng)
+    second = counted(x, refined_bins(NUMBER, first, 32, T), noise, rng)
+    return marginals([second], len(x), T)[0]
+
+
+@pytest.mark.parametrize("noise", [0.0, 20.0])
+@pytest.mark.parametrize("scale", [0.2, 0.002])
+def test_quantiles_of_a_column_are_kept_whatever_its_bounds(scale: float, noise: float) -> None:
+    x = np.clip(0.3 + scale * np.random.default_rng(1).standard_normal(20_000), -1, 1)
+    found = fitted(x, noise)
+    levels = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+    assert found.quantile(levels) == pytest.approx(np.quantile(x, levels), abs=0.12 * scale)
+    drawn = found.quantile(np.random.default_rng(2).random(20_000))
+    assert 0.8 < drawn.std() / x.std() < 1.25
+
+
+def test_an_atom_keeps_its_share_and_its_value() -> None:
+    rng = np.random.default_rng(3)
+    x = np.where(rng.random(20_000) < 0.6, 0.0, rng.uniform(0, 0.5, 20_000))
+    found = fitted(x, 20.0)
+    assert (found.quantile((np.arange(10_000) + 0.5) / 10_000) == 0).mean() == pytest.approx(0.6, abs=0.02)
+
+
+def test_nothing_is_believed_at_a_far_bound_that_noise_explains() -> None:
+    x = 0.01 * np.random.default_rng(4).standard_normal(5_000)
+    at_bound = [fitted(x, 30.0, seed).mass[[0, -1]] for seed in range(40)]
+    assert np.mean(np.array(at_bound) > 1e-6) < 0.05
+
+
+def test_a_constant_column_stays_constant() -> None:
+    found = fitted(np.zeros(5_000), 20.0)
+    assert np.ptp(found.quantile(np.linspace(0.001, 0.999, 200))) == 0
+
+
+def test_hidden_rows_of_columns_that_look_constant_are_seen_together() -> None:
+    rng = np.random.default_rng(5)
+    counts = []
+    for _ in range(200):  # 30 rows away from the atom, under one deviation of noise each
+        x = np.where(np.arange(5_000) < 30, rng.uniform(0.1, 1, 5_000), 0.0)
+        counts.append(counted(x, interval_bins(np.linspace(-1, 1, 9), NUMBER), 40.0, rng))
+    away = [1 - g.mass[(g.left == 0) & (g.right == 0)].sum() for g in marginals(counts, 5_000, T)]
+    assert 0.003 < np.mean(away) < 0.012
+
+
+def test_rare_values_share_what_they_have_together() -> None:
+    rng = np.random.default_rng(6)
+    true = np.array([6_000.0, 3_000.0, *[50.0] * 20])
+    errors = []
+    for _ in range(50):
+        found = value_masses(true + 60 * rng.standard_normal(22), 60.0, true.sum(), T)
+        assert found.sum() == pytest.approx(true.sum(), rel=0.02)
+        errors.append(found[2:].mean() - 50)
+    assert abs(np.mean(errors)) < 10  # unbiased together, where single ones drown
+
+
+def test_two_rounds_are_merged_by_their_precision() -> None:
+    first, second = Counts(None, np.array([10.0]), 3.0, 9.0), Counts(None, np.array([20.0]), 1.0, 3.0)
+    both = merged(first, second, 0.9)
+    assert both.values[0] == pytest.approx(19.0)
+    assert both.noise == pytest.approx(np.hypot(0.3, 0.9))
+
+
+def test_scores_are_conditional_means_of_a_normal() -> None:
+    two = Marginal(np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), np.array([0.5, 0.5]))
+    assert two.score == pytest.approx([-np.sqrt(2 / np.pi), np.sqrt(2 / np.pi)])
+    assert two.variance == pytest.approx(2 / np.pi)
+    smooth = Marginal(np.array([-1.0]), np.array([1.0]), np.ones(1))
+    assert smooth.variance == pytest.approx(1.0)
+
+
+def test_a_targets_bins_have_the_parts_of_its_marginal() -> None:
+    whole = Marginal(np.array([-1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    parts = target_marginals(whole, np.array([0.0, 0.25, 1.0]), 7)
+    assert set(parts) == {(0, 7), (1, 7)}
+    assert parts[0, 7].quantile(np.array([0.0, 1.0])) == pytest.approx([-1.0, -0.5])
+    assert parts[1, 7].quantile(np.array([0.0, 1.0])) == pytest.approx([-0.5, 1.0])

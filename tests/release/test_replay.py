@@ -1,0 +1,272 @@
+"""Replay: schema, parameters, measurements and the recorded seed give every byte of a folder again, without the table."""
+
+from __future__ import annotations
+
+import filecmp
+import io
+import sqlite3
+import warnings
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gnomon.errors import DataError, GnomonWarning, OutputError, ParameterError
+from gnomon.methods import METHODS
+from gnomon.privacy.ledger import Ledger
+from gnomon.publish import publish
+from gnomon.release import journal
+from gnomon.release.folder import write_release
+from gnomon.release.measurements import read_measurements
+from gnomon.table.schema import Schema
+
+SCHEMA = """[table]
+rows = 300
+[columns.age]
+kind = "number"
+low = 0
+high = 120
+integer = true
+[columns.ward]
+kind = "category"
+values = ["north", "south", "west"]
+[columns.smokes]
+kind = "boolean"
+missing = "indicator"
+[columns.dose]
+kind = "number"
+low = 0
+high = 9
+missing = "indicator"
+[columns.risk]
+kind = "number"
+low = -1
+high = 1
+[columns.home]
+kind = "boolean"
+"""
+TARGETS = {"none": None, "class": "home", "number": "risk"}
+MORE: dict[str, dict[str, Any]] = {
+    "exponential": {"candidates": 40, "database_rows": 20},
+    "blocki": {"sketch_rows": 60},
+}
+
+
+def table(n: int = 300, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "age": rng.integers(0, 100, n),
+            "ward": rng.choice(["north", "south", "west"], n),
+            "smokes": pa.array(rng.random(n) < 0.3, mask=rng.random(n) < 0.2),
+            "dose": pa.array(rng.uniform(0, 9, n), mask=rng.random(n) < 0.1),
+            "risk": rng.uniform(-1, 1, n),
+            "home": rng.random(n) < 0.5,
+        }
+    )
+
+
+def made(name: str, target: str, **parameters: Any) -> Any:
+    schema = Schema.loads(SCHEMA).with_target(TARGETS[target])
+    return METHODS[name](epsilon=2.0, delta=1e-5, schema=schema, **MORE.get(name, {}), **parameters)
+
+
+def same_folder(first: Path, second: Path) -> None:
+    names = sorted(path.name for path in first.iterdir())
+    assert names == sorted(path.name for path in second.iterdir())
+    _, differing, failed = filecmp.cmpfiles(first, second, names, shallow=False)
+    assert not differing
+    assert not failed
+
+
+def asked(name: str, target: str, calibration: str, adjacency: str) -> Any:
+    """A method with these parameters, or None where it refuses them: what its paper does not print, a private n."""
+    method = made(name, target, calibration=calibration, adjacency=adjacency)
+    if calibration == "paper":
+        method.delta = 1e-5 if name in ("dppro", "dprp", "jl-laplace") else 0.0
+        if name == "dppro":
+            method.unit = "attribute"
+    try:
+        method._declared(method.schema, None if adjacency == "add-remove" else 300, method._guarantee(), 0)
+    except ParameterError:
+        return None
+    return method
+
+
+CASES = [
+    case
+    for case in product(METHODS, TARGETS, ("sound", "paper"), ("replace-one", "add-remove"))
+    if asked(*case) is not None
+]
+
+
+def test_no_method_is_left_out() -> None:
+    assert {case[0] for case in CASES} == set(METHODS)
+    assert len(CASES) >= 60
+
+
+@pytest.mark.filterwarnings("ignore::gnomon.errors.GnomonWarning")
+@pytest.mark.parametrize(("name", "target", "calibration", "adjacency"), CASES)
+def test_every_method_is_reproduced_byte_for_byte(
+    name: str, target: str, calibration: str, adjacency: str, tmp_path: Path
+) -> None:
+    method = asked(name, target, calibration, adjacency)
+    write_release(method.fit(table()), tmp_path / "first", rows=None)
+    again = read_measurements(tmp_path / "first").replay()
+    write_release(again, tmp_path / "second", rows=None)
+    same_folder(tmp_path / "first", tmp_path / "second")
+
+
+def test_estimated_bounds_are_replayed_too(tmp_path: Path) -> None:
+    text = SCHEMA.replace("low = 0\nhigh = 9\n", "estimate = true\n")
+    method = METHODS["ron-gauss"](epsilon=4.0, schema=Schema.loads(text))
+    write_release(method.fit(table(2000)), tmp_path / "first")
+    again = read_measurements(tmp_path / "first").replay()
+    write_release(again, tmp_path / "second")
+    same_folder(tmp_path / "first", tmp_path / "second")
+
+
+def test_a_public_table_is_not_needed_again(tmp_path: Path) -> None:
+    public = table(60, seed=9).drop_columns(["home"])
+    method = made("pca-gauss", "class", pca="public", public=public)
+    write_release(method.fit(table()), tmp_path / "first")
+    again = read_measurements(tmp_path / "first").replay()
+    write_release(again, tmp_path / "second")
+    same_folder(tmp_path / "first", tmp_path / "second")
+
+
+def test_one_changed_answer_gives_another_folder(tmp_path: Path) -> None:
+    write_release(made("ron-gauss", "class").fit(table()), tmp_path / "first")
+    recorded = read_measurements(tmp_path / "first")
+    recorded.answers[-1].value[0, 0, 0] += 10**9
+    write_release(recorded.replay(), tmp_path / "second")
+    with pytest.raises(AssertionError):
+        same_folder(tmp_path / "first", tmp_path / "second")
+
+
+def test_measurements_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    write_release(made("ron-gauss", "class").fit(table()), tmp_path / "out")
+    recorded = read_measurements(tmp_path / "out")
+    with pytest.raises(DataError, match="end before"):
+        METHODS["ron-gauss"](**recorded.parameters, schema=recorded.schema).replay(
+            recorded.schema, recorded.rows, recorded.answers[:1], recorded.seed
+        )
+    (tmp_path / "out" / "measurements.npz").write_bytes(b"not an archive")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_measurements(tmp_path / "out")
+
+
+# --- A release that was killed ---
+
+
+class KilledError(BaseException):
+    """The process dies here."""
+
+
+def publish_with(
+    tmp_path: Path, kill_after: int | None, monkeypatch: pytest.MonkeyPatch, **parameters: Any
+) -> Any:
+    method = made("ron-gauss", "class", **parameters)
+    kept = journal.Journal.record
+    done = 0
+
+    def record(self: Any, answer: Any) -> None:
+        nonlocal done
+        kept(self, answer)
+        done += 1
+        if kill_after is not None and done == kill_after:
+            raise KilledError
+
+    monkeypatch.setattr(journal.Journal, "record", record)
+    try:
+        publish(table(), method, tmp_path / "out", ledger=Ledger(tmp_path / "ledger.sqlite"))
+    finally:
+        monkeypatch.setattr(journal.Journal, "record", kept)
+    return method
+
+
+def spent(tmp_path: Path) -> tuple[float, int]:
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
+        (found,) = connection.execute("SELECT SUM(epsilon), COUNT(*) FROM entries WHERE kind = 'charge'")
+    return float(found[0]), int(found[1])
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_killed_release_resumes_without_a_second_charge(
+    after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GnomonWarning)
+        with pytest.raises(KilledError):
+            publish_with(tmp_path, after, monkeypatch)
+        (left,) = tmp_path.glob(".out.resume")
+        assert left.stat().st_mode & 0o077 == 0
+        with journal.Journal(tmp_path / "out") as recorded:
+            first = recorded._records[3]  # the first answer, as it was drawn before the process died
+        method = publish_with(tmp_path, None, monkeypatch)
+    assert spent(tmp_path) == (2.0, 1)
+    assert np.array_equal(method.answers_[0].value, np.load(io.BytesIO(first)))
+    assert not list(tmp_path.glob(".out*"))
+    again = read_measurements(tmp_path / "out").replay()
+    write_release(again, tmp_path / "second")
+    same_folder(tmp_path / "out", tmp_path / "second")
+
+
+def test_another_release_pays_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KilledError):
+        publish_with(tmp_path, 1, monkeypatch)
+    publish_with(tmp_path, None, monkeypatch, n_components=2)
+    assert spent(tmp_path) == (4.0, 2)
+
+
+def test_a_record_that_was_cut_short_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KilledError):
+        publish_with(tmp_path, 2, monkeypatch)
+    path = tmp_path / ".out.resume"
+    path.write_bytes(path.read_bytes()[:-7])
+    publish_with(tmp_path, None, monkeypatch)
+    assert spent(tmp_path) == (2.0, 1)
+
+
+def test_one_charge_buys_one_set_of_answers(tmp_path: Path) -> None:
+    """A second release to the same place, while the first is under way, would find its charge and draw its own noise."""
+    met: list[str] = []
+
+    def nested(stage: str, done: int, total: int | None) -> None:
+        if not met:
+            met.append(stage)
+            with pytest.raises(OutputError, match="Another release is being written to this place"):
+                publish(
+                    table(),
+                    made("ron-gauss", "class"),
+                    tmp_path / "out",
+                    ledger=Ledger(tmp_path / "ledger.sqlite"),
+                )
+
+    publish(
+        table(),
+        made("ron-gauss", "class"),
+        tmp_path / "out",
+        ledger=Ledger(tmp_path / "ledger.sqlite"),
+        progress=nested,
+    )
+    assert met
+    assert spent(tmp_path) == (2.0, 1)
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_rows_that_were_drawn_are_paid_for_again(tmp_path: Path) -> None:
+    """The first rows may have been seen, in memory or on a disk that filled up; others cost as much."""
+
+    def full(stage: str, done: int, total: int | None) -> None:
+        if stage == "writing the release":
+            raise OSError(28, "No space left on device")
+
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(OutputError, match="is charged; another run pays again"):
+        publish(table(), made("jl-laplace", "class"), tmp_path / "out", ledger=ledger, progress=full)
+    publish(table(), made("jl-laplace", "class"), tmp_path / "out", ledger=ledger)
+    assert spent(tmp_path)[1] == 2
