@@ -18,6 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from gnomon.engine.base import Engine, Progress, quiet
 from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
@@ -155,7 +157,8 @@ def publish(
     if rows is not None:
         _check_rows(method, rows, source)
     with Journal(out) as journal:
-        seed = method._seed() if journal.seed is None else journal.seed
+        earlier = journal.seed(_asked_seed(method))
+        seed = method._seed() if earlier is None else earlier
         charge = _Charge(source, method, schema, payer, out, journal, seed)
         try:
             method.fit(
@@ -195,6 +198,12 @@ def _check_rows(method: Release, rows: int, source: Source) -> None:
         )
 
 
+def _asked_seed(method: Release) -> str:
+    """The seed that the caller chose, or that any will do."""
+    state = method.random_state
+    return str(state) if isinstance(state, int | np.integer) else "any"
+
+
 @dataclass
 class _Charge:
     """Called when everything public is in order: the durable charge, once a release."""
@@ -223,13 +232,14 @@ class _Charge:
         self.journal.start(header, self.seed, self.recorded)
 
     def _header(self, content: str, guarantee: Guarantee) -> dict[str, Any]:
-        """What must be equal for a release to be the same one; the seed may differ, which is post-processing."""
+        """What must be equal for a release to be the same one."""
         return {
             "gnomon": version("gnomon"),
             "account": self.account.name,
             "content": content,
             "method": self.method.name,
             "parameters": parameters_of(self.method),
+            "random_state": _asked_seed(self.method),
             "schema": hashlib.sha256(self.schema.dumps().encode()).hexdigest(),
             "guarantee": repr(guarantee),
             "ledger": str(self.account.ledger.path.absolute()),
