@@ -25,12 +25,13 @@ from audit_figures import bounds_figure, power_figure, printed_figure
 from gnomon.audit import Attack, attacks_on
 from gnomon.audit.attack import judged
 from gnomon.audit.bound import share_at_least, share_at_most
+from gnomon.audit.catalogue import synthesizer_attack
 from gnomon.audit.choice import choice_attack
 from gnomon.audit.likelihood import sharper
 from gnomon.audit.moments import DIGITS, moment_attack
 from gnomon.audit.printed import covariance_attack
 from gnomon.audit.vectors import count_attack, sum_attack
-from gnomon.privacy.guarantee import ApproxDP, PureDP
+from gnomon.privacy.guarantee import Adjacency, ApproxDP, PureDP, Unit, declared
 
 LOOSE = ApproxDP(4.0, 1e-5)
 PARTS = (100, 10, 1)
@@ -87,8 +88,6 @@ def _of_method(method: str, place: int, epsilon: float, delta: float = 0.0, **op
 
 def _methods() -> Iterator[Case]:
     for name, epsilon, delta, runs in (
-        ("synthesizer", 4.0, 0.0, 12_000),
-        ("synthesizer", 8.0, 1e-5, 2_000),
         ("ron-gauss", 4.0, 0.0, 12_000),
         ("modips", 4.0, 0.0, 15_000),
         ("lda-identity", 4.0, 0.0, 6_000),
@@ -133,6 +132,26 @@ def _methods() -> Iterator[Case]:
         )
 
 
+def _synthesizer() -> Iterator[Case]:
+    """The recommended release in every configuration: each target, unit and adjacency, pure and not, and few rows."""
+    row = (Unit.ROW, Adjacency.REPLACE_ONE, 1)
+    added = (Unit.ROW, Adjacency.ADD_REMOVE, 1)
+    person = (Unit.PERSON, Adjacency.ADD_REMOVE, 3)
+    for who, kind in (("row", row), ("added row", added), ("person", person)):
+        for target in ("classes", "number", "none"):
+            for n in (300, 2) if who == "row" else (300,):
+                for epsilon, delta, runs in ((4.0, 0.0, 5_000), (8.0, 1e-5, 800)):
+                    yield Case(
+                        f"synthesizer {who} {target} {n} {delta:g}",
+                        "synthesizer",
+                        lambda e=epsilon, d=delta, k=kind, t=target, n=n: synthesizer_attack(
+                            declared(e, d, unit=k[0], adjacency=k[1], rows=k[2]), t, n
+                        ),
+                        runs,
+                        ("synthesizer", who, "sound"),
+                    )
+
+
 def _printed() -> Iterator[Case]:
     paper = {"calibration": "paper"}
     cells = {**paper, "unit": "attribute"}
@@ -159,7 +178,7 @@ def _printed() -> Iterator[Case]:
 
 
 def cases() -> list[Case]:
-    return [*_methods(), *_printed(), *_mechanisms()]
+    return [*_synthesizer(), *_methods(), *_printed(), *_mechanisms()]
 
 
 # --- running ---
@@ -315,7 +334,7 @@ def table(held: list[dict[str, Any]], group: str) -> str:
 def show(out: Path, figures: Path | None) -> None:
     order = {case.key: place for place, case in enumerate(cases())}
     held = sorted(lines(out), key=lambda line: order.get(line["key"], 0))
-    for group in ("mechanism", "method", "printed"):
+    for group in ("synthesizer", "method", "mechanism", "printed"):
         print(f"\n{group}\n\n{table(held, group)}")
     if figures is not None:
         bounds_figure(held, figures / "audit-bounds.png")

@@ -13,7 +13,7 @@ from gnomon.audit.printed import covariance_attack
 from gnomon.audit.tail import tail_attack
 from gnomon.audit.vectors import count_attack, sum_attack
 from gnomon.audit.whole import likelihood_attack
-from gnomon.audit.worst import EXPECTED, SEED, worst_pair
+from gnomon.audit.worst import CROWD, EXPECTED, SEED, synthesizer_pair, worst_pair
 from gnomon.errors import ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
@@ -97,6 +97,14 @@ def _likelihood(method: str, claim: Guarantee, components: int | None, calibrati
         claim.epsilon, claim.delta, **{key: value for key, value in settings.items() if key in taken}
     )
     return likelihood_attack(made, method, claim, worst.X, worst.y, pair=worst.pair)
+
+
+def synthesizer_attack(claim: Guarantee, target: str = "classes", n: int = CROWD) -> Attack:
+    """The Synthesizer as a whole, for a kind of target, a unit, an adjacency and a number of records."""
+    worst = synthesizer_pair(claim, target, n)
+    settings = {"adjacency": claim.adjacency.value, "random_state": SEED, **worst.parameters}
+    made = METHODS["synthesizer"](claim.epsilon, claim.delta, **settings)
+    return likelihood_attack(made, "synthesizer", claim, worst.X, worst.y, pair=worst.pair)
 
 
 def _mechanisms(claim: Guarantee, p: int) -> list[Attack]:
