@@ -100,6 +100,15 @@ def test_the_trade_off_is_told(told: Callable[[], dict[str, str]], false_alarms:
     assert min(abs(share - power) for share in shown) < 0.1
 
 
+def test_the_report_tells_each_figure_once(told: Callable[[], dict[str, str]]) -> None:
+    """What a test reaches stands beside its picture, and the paragraph of the promise does not say it again."""
+    page = told()["report"]
+    mu = exact_mu(EPSILON, DELTA)
+    for share in (NORMAL.cdf(mu / 2), *(NORMAL.cdf(NORMAL.inv_cdf(a) + mu) for a in (0.01, 0.05))):
+        assert sum(abs(found - 100 * share) < 0.011 for found in percentages(page)) == 1
+    assert "every set of outcomes has at most 2.72 times the probability" in page
+
+
 def test_a_pure_release_is_told_by_its_bound(custodian: Any, ward: pa.Table) -> None:
     """Where the noise is not Gaussian, e^epsilon / (1 + e^epsilon) = 73.1% is what can be said at epsilon 1."""
     folder = custodian.publish(ward, gn.RonGauss(1.0, schema=custodian.schema))
