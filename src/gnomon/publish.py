@@ -224,7 +224,7 @@ class _Charge:
         earlier = self.journal.recorded(header)
         if earlier is None:
             self.balance = self.account.charge(
-                self.method, guarantee, self.schema, self.source.title, content, self.out.name
+                self.method, guarantee, self.schema, self.source, content, self.out.name
             )
         else:
             self.recorded += earlier

@@ -362,11 +362,12 @@ def test_keys_are_drawn_once_and_shared_by_the_accounts_of_a_ledger(ledger: Ledg
     assert ledger.show(WARD).neighbours is None
 
 
-def test_contents_are_found_on_every_account(ledger: Ledger) -> None:
-    assert ledger.with_content("c") == []
+def test_histories_hold_every_account(ledger: Ledger) -> None:
+    assert ledger.histories() == []
     ledger.charge(WARD, PureDP(1.0), method="m", content="c")
     ledger.charge(OTHER, PureDP(1.0), method="m", content="d")
-    assert ledger.with_content("c") == [WARD]
+    found = {history.account: [entry.content for entry in history.entries] for history in ledger.histories()}
+    assert found == {WARD: ["c"], OTHER: ["d"]}
 
 
 def test_a_ledger_of_another_version_is_a_sentence(ledger: Ledger) -> None:

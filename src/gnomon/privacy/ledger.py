@@ -18,7 +18,7 @@ from gnomon.errors import BudgetError, ConversionError, ParameterError
 from gnomon.privacy.conversion import converted
 from gnomon.privacy.guarantee import Adjacency, GaussianDP, Guarantee, Neighbours, Unit, declared
 from gnomon.privacy.history import Balance, Entry, History, checked_name
-from gnomon.privacy.ledger_file import Book, LedgerFile
+from gnomon.privacy.ledger_file import LedgerFile
 
 __all__ = ["Balance", "Entry", "Ledger", "checked_name", "configured", "default_path", "words"]
 
@@ -106,21 +106,16 @@ class Ledger:
 
     def accounts(self) -> list[Balance]:
         """The balance of every account, by name."""
-        return self._file.reading(lambda book: [history.balance for history in book.accounts], [])
+        return [history.balance for history in self.histories()]
 
     def key(self, account: str) -> bytes:
         """The key of the content prints on this account; drawn once for a ledger, and never shown."""
         with self._file.writing() as book:
             return book.key(checked_name(account))
 
-    def with_content(self, content: str) -> list[str]:
-        """The accounts that were charged for a table of this content."""
-
-        def charged(book: Book) -> list[str]:
-            found = (h for h in book.accounts if any(entry.content == content for entry in h.entries))
-            return [history.account for history in found]
-
-        return self._file.reading(charged, [])
+    def histories(self) -> list[History]:
+        """Every account with its entries and its key, by name; as private as the ledger."""
+        return self._file.reading(lambda book: book.accounts, [])
 
     def _history(self, account: str) -> History:
         name = checked_name(account)

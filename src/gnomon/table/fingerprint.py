@@ -45,11 +45,20 @@ Words = NDArray[np.uint64]
 
 def content_print(source: Source, schema: Schema, key: bytes) -> str:
     """The print of the released columns of `source`: which columns they are, and what their rows hold."""
-    present = set(source.names)
-    found = ContentPrint([column for column in schema.released if column.name in present], key)
+    found = _of_no_rows(source, schema, key)
     for batch in source.batches(found.names):
         found.add(batch)
     return found.digest()
+
+
+def columns_print(source: Source, schema: Schema, key: bytes) -> str:
+    """The print of the same columns without a row, for `same_columns`; reads nothing."""
+    return _of_no_rows(source, schema, key).digest()
+
+
+def _of_no_rows(source: Source, schema: Schema, key: bytes) -> ContentPrint:
+    present = set(source.names)
+    return ContentPrint([column for column in schema.released if column.name in present], key)
 
 
 def same_columns(one: str, other: str) -> bool:
