@@ -25,9 +25,9 @@ from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
 from gnomon.methods.charging import Account
-from gnomon.methods.opening import declared_schema
+from gnomon.methods.opening import declared_schema, magnitude, promised
 from gnomon.plan import choose
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, declared
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
 from gnomon.privacy.ledger import Balance, Ledger
 from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
@@ -39,7 +39,6 @@ from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
 
 MOST_ROWS = 10**12  # more would fill any disk
-PRIVATE_ROWS = 1000  # by which auto chooses where the number of rows is private
 
 
 @dataclass(frozen=True)
@@ -103,10 +102,16 @@ def _choose(schema: Schema, source: Source, epsilon: float, delta: float, parame
         raise ParameterError(
             "The 'unit' must be 'row' or 'attribute', and the 'adjacency' 'replace-one' or 'add-remove'."
         ) from None
-    n = source.n_rows() if adjacency is Adjacency.REPLACE_ONE else PRIVATE_ROWS
     if parameters.get("target") is not None or parameters.get("task") == "clustering":
         schema = schema.with_target(parameters.get("target"))
-    return choose(schema, max(2, n), declared(epsilon, delta, unit=unit, adjacency=adjacency))
+    guarantee = promised(schema, epsilon, delta, unit=unit, adjacency=adjacency)
+    return auto_method(schema, source, guarantee, parameters.get("expected_rows"))
+
+
+def auto_method(schema: Schema, source: Source, guarantee: Guarantee, expected: int | None = None) -> str:
+    """The method that auto stands for; a private number of rows is not asked for, only its declared magnitude."""
+    private = guarantee.adjacency is Adjacency.ADD_REMOVE
+    return choose(schema, magnitude(schema, expected) if private else max(2, source.n_rows()), guarantee)
 
 
 def _made(name: str, parameters: dict[str, Any]) -> Release:

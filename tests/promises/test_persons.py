@@ -264,3 +264,20 @@ def test_the_column_of_persons_must_be_there(custodian: Any, persons_schema: Pat
     outcome = custodian.release(custodian.write(ward))
     assert outcome.code == 2
     assert "'patient'" in outcome.err
+
+
+def test_nothing_asks_for_a_number_of_rows_that_is_private(
+    custodian: Any, persons_schema: Path, visits: Any, quietly: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the choice of a method nor anything else of a release, from Python as from the command line."""
+    from gnomon.table import frames
+
+    def n_rows(self: Any) -> int:
+        raise AssertionError("the number of rows is private")
+
+    for kind in vars(frames).values():
+        if isinstance(kind, type) and "n_rows" in vars(kind):
+            monkeypatch.setattr(kind, "n_rows", n_rows)
+    out = custodian.new_folder()
+    quietly(lambda: gn.publish(visits(), out, schema=custodian.schema_file, epsilon=1.0, delta=1e-6))
+    assert custodian.last.holds
