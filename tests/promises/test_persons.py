@@ -266,18 +266,20 @@ def test_the_column_of_persons_must_be_there(custodian: Any, persons_schema: Pat
     assert "'patient'" in outcome.err
 
 
-def test_nothing_asks_for_a_number_of_rows_that_is_private(
+def test_auto_chooses_by_the_declared_number_of_rows(
     custodian: Any, persons_schema: Path, visits: Any, quietly: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the choice of a method nor anything else of a release, from Python as from the command line."""
-    from gnomon.table import frames
+    """From Python as from the command line: which method is taken must not depend on a private number of rows."""
+    from gnomon import publish
 
-    def n_rows(self: Any) -> int:
-        raise AssertionError("the number of rows is private")
+    asked: list[tuple[int, Any]] = []
 
-    for kind in vars(frames).values():
-        if isinstance(kind, type) and "n_rows" in vars(kind):
-            monkeypatch.setattr(kind, "n_rows", n_rows)
+    def choose(schema: Any, rows: int, guarantee: Any) -> str:
+        asked.append((rows, guarantee.unit))
+        return "ron-gauss"
+
+    monkeypatch.setattr(publish, "choose", choose)
     out = custodian.new_folder()
-    quietly(lambda: gn.publish(visits(), out, schema=custodian.schema_file, epsilon=1.0, delta=1e-6))
-    assert custodian.last.holds
+    quietly(lambda: gn.publish(visits(), out, schema=custodian.schema_file, epsilon=1.0))
+    assert custodian.release(custodian.write(visits())).code == 0
+    assert asked == [(200, gn.Unit.PERSON)] * 2
