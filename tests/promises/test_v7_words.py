@@ -145,3 +145,16 @@ def test_a_weak_promise_is_said(
         (line,) = gn.open_release(custodian.last.path).certificate.weak
         assert percentages(line)[0] > 99.9  # by epsilon
         assert percentages(line)[1] == pytest.approx(100 * NORMAL.cdf(exact_mu(epsilon, delta) / 2), abs=0.1)
+
+
+def test_many_releases_on_one_account_are_a_weak_promise(custodian: Any, ward: pa.Table) -> None:
+    """Each of them may be a good promise; together they are what the sum of their epsilons is."""
+    data, said = custodian.write(ward), []
+    for _ in range(3):
+        outcome = custodian.release(data, "--method", "ron-gauss", epsilon=3)
+        assert outcome.code == 0, outcome.err
+        said.append("add up to epsilon = 9, a weak promise" in outcome.err)
+    assert said == [False, False, True]
+    shown = plain(custodian.run("budget", "show", "ward").out)
+    assert "The 3 releases of the account 'ward' add up to epsilon = 9, a weak promise" in shown
+    assert percentages(shown)[0] == pytest.approx(100 / (1 + math.exp(-9)), abs=0.02)
