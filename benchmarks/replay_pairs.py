@@ -54,6 +54,16 @@ TARGETS = ("classes", "number", "none", "private classes")
 PURE_ONLY = ("bernoulli-identity", "exponential")
 NEEDS_DELTA = ("dprp", "dppro", "blocki")
 KEY = bytes(range(32))  # by which rows of persons are bounded: a promise holds for every key
+OPTIONS: dict[str, list[dict[str, Any]]] = {  # of which a pair has one
+    "ron-gauss": [{}, {"rows": "clip"}],
+    "modips": [{}, {"rows": "normalise"}],
+    "dprp": [{}, {"row_share": 0.5}, {"k1": 1}, {"radius": 1.0}],
+    "jl-laplace": [{}, {"projection": "orthonormal"}, {"projection": "sign"}, {"label_weight": 2.0}],
+    "dppro": [{}, {"typical_distance": "estimate"}, {"projection": "orthonormal"}],
+    "bernoulli-identity": [{}, {"radius": 1.0}],
+    "pca-identity": [{}, {"share": 0.7}],
+    "lda-identity": [{}, {"share": 0.7}],
+}
 CALLED: list[str] = []  # sensitivities that releases have asked for while they were too small
 ROUNDING = 1e-9  # of the doubles that a share is computed with
 
@@ -106,8 +116,10 @@ def estimator(world: World) -> Any:
         options["unit"] = "attribute"
     if case.unit == ADDED:
         options["adjacency"] = "add-remove"
-    if case.method == "jl-laplace" and case.delta > 0:
-        options["random_state"] = None  # by the tail
+    offered = OPTIONS.get(case.method, [{}])
+    options |= offered[int(world.rng.integers(len(offered)))]
+    if case.method == "jl-laplace" and case.delta > 0 and "projection" not in options:
+        options["random_state"] = None  # by the tail, of a projection that no seed fixes
     small = {"candidates": 64, "queries": 8, "database_rows": 4, "sketch_rows": 8}
     options |= {name: value for name, value in small.items() if name in taken}
     return METHODS[case.method](float(world.rng.choice(case.epsilons)), case.delta, **options)

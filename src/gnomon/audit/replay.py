@@ -81,10 +81,10 @@ class Pair:
             first = self._release(0, watch, self.outcomes)
             self.outcomes = first if self.outcomes is None else self.outcomes
             second = self._release(1, watch, self.outcomes)
+            self.steps = [first, second]
+            return _shares(self.method, self.n, first, second, watch.noises[len(first) :])
         except ControlFlowDiverged:
             return Replayed((), math.inf)
-        self.steps = [first, second]
-        return _shares(self.method, self.n, first, second, watch.noises[len(first) :])
 
     def _release(self, which: int, watch: Rehearsal, outcomes: Sequence[Step] | None) -> list[Step]:
         if outcomes is None:
@@ -148,7 +148,7 @@ def _whole(claim: Guarantee, spent: Cost, chosen: float) -> float:
 
 
 def _changed_rows(one: Step, other: Step) -> tuple[Step, Step]:
-    """The rows of a row release that differ, as multisets: at most one of each table."""
+    """The rows of a row release that differ, as multisets: one of each table, or they tell too much."""
     rows = [[row.tobytes() for row in np.asarray(step.exact, dtype=np.int64)] for step in (one, other)]
     counted = [Counter(some) for some in rows]
     left = [list((counted[i] - counted[1 - i]).elements()) for i in (0, 1)]
