@@ -361,7 +361,7 @@ class View:
             place, target = self.plan.attributes[-1].first, model.coordinates.marginals[-1]
             own |= target_marginals(target, self.on.target_levels, place)
         shaped = [(a, g) for a, g in shaped if a.indicator is None]
-        if loss is None or not shaped or space.dimension < len(space.centre) / 2:
+        if loss is None or not shaped:
             return model
         noise = max(count_noise(len(shaped), loss), 1 / CELL)
         most = space.counts / (t.planned * noise)
