@@ -3,10 +3,10 @@
     python benchmarks/ablation.py run --data DIR [--out FILE] [--epsilon 1] [--fields NAME,...] [--minutes M]
     python benchmarks/ablation.py show [FILE]
 
-The protocol is the quick tier of `utility.py`, released columns directly on real rows, one split of every table. The chosen
-values are run four times, so that their own noise does not sit in every difference. Tables of fewer than 1,000 rows come last.
-A score below zero counts as zero: a linear model that meets a heavy tail can fall without bound, and would hide all
-other tables. One line of JSON for each run; a line that is there is not run again.
+The protocol is the quick tier of `utility.py`, released columns directly on real rows, one split of every table. The
+chosen values are run four times, so that their own noise does not sit in every difference. Tables of fewer than 1,000
+rows come last. A score below zero counts as zero: a linear model that meets a heavy tail can fall without bound, and
+would hide all other tables. One line of JSON for each run; a line that is there is not run again.
 """
 
 from __future__ import annotations
