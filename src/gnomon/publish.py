@@ -156,7 +156,7 @@ def publish(
         _check_rows(method, rows, source)
     with Journal(out) as journal:
         seed = method._seed() if journal.seed is None else journal.seed
-        charge = _Charge(source, method, schema, payer, out, journal, seed)
+        charge = _Charge(source, method, schema, payer, out, journal, seed, engine)
         try:
             method.fit(
                 source,
@@ -206,11 +206,12 @@ class _Charge:
     out: Path
     journal: Journal
     seed: int
+    engine: Engine | None = None
     balance: Balance | None = None
     recorded: list[Answer] = field(default_factory=list)
 
     def __call__(self, guarantee: Guarantee) -> None:
-        content = self.account.content(self.source, self.schema)
+        content = self.account.content(self.source, self.schema, self.engine)
         header = self._header(content, guarantee)
         earlier = self.journal.recorded(header)
         if earlier is None:
