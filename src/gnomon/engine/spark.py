@@ -165,8 +165,8 @@ class SparkSource(StagedSource):
         found = sorted((row["place"], pickle.loads(row["outcome"]).get()) for row in rows)
         if (sum(n for _, (n, _) in found), sum(h for _, (_, h) in found)) != (again[0], int(again[1] or 0)):
             raise EngineError(
-                "The frame gives other rows at every evaluation, so that a record might be counted twice; write it to a "
-                "table or to files, and release those."
+                "The frame gives other rows at every evaluation, so that a record might be counted twice; persist "
+                "it, or write it to a table or to files, and release those."
             )
         return [StagedFragment(_part(str(folder.path), place), n, names) for place, (n, _) in found]
 

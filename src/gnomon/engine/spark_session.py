@@ -84,7 +84,8 @@ def problems() -> Iterator[None]:
             raise
         if "No module named 'gnomon" in str(problem):
             raise EngineError(
-                "A worker of the Spark cluster lacks gnomon; install the same version there."
+                "A worker of the Spark cluster lacks gnomon; install the same version there, and set PYSPARK_PYTHON to the "
+                "Python that has it."
             ) from None
         raise EngineError(f"The Spark cluster could not do its work ({type(problem).__name__}).") from None
 
