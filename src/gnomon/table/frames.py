@@ -6,8 +6,10 @@ No frame library is imported here: narwhals recognises an object only when its l
 from __future__ import annotations
 
 import math
+import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +21,39 @@ from gnomon.errors import DataError
 from gnomon.table.base import Source, reading, unique_names
 from gnomon.table.column import value_key
 from gnomon.table.schema import Schema
+
+
+@dataclass(frozen=True)
+class DatasetFragment:
+    """A row group of a dataset, which a worker finds in the same file system."""
+
+    fragment: Any
+    schema: pa.Schema
+    rows: int
+    columns: tuple[str, ...]
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        label, left = "A file of the dataset", self.rows
+        with reading(label):
+            for batch in self.fragment.to_batches(self.schema, columns=list(self.columns), batch_size=rows):
+                left -= batch.num_rows
+                yield batch
+            if left:
+                raise DataError(f"{label} has changed since the start of the release; keep it as it is.")
+
+
+def _rows_of(fragment: Any) -> int:
+    """Of its row groups: `count_rows` counts the whole file."""
+    return sum(int(group.num_rows) for group in fragment.row_groups)
+
+
+def _travels(fragments: Sequence[DatasetFragment]) -> bool:
+    """Whether the first can be sent to a worker, which a file system of one process cannot."""
+    try:
+        pickle.dumps(fragments[:1])
+    except Exception:
+        return False
+    return True
 
 
 class ArrowSource(Source):
@@ -36,6 +71,22 @@ class ArrowSource(Source):
 
     def n_rows(self) -> int:
         return int(self._data.num_rows if isinstance(self._data, pa.Table) else self._data.count_rows())
+
+    def fragments(self, columns: Sequence[str]) -> Sequence[DatasetFragment]:
+        """The row groups of a dataset of Parquet files; none where it has a filter, which a fragment does not know."""
+        if isinstance(self._data, pa.Table) or getattr(self._data, "format", None) is None:
+            return ()
+        if self._data.format.default_extname != "parquet":
+            return ()
+        try:
+            files = list(self._data.get_fragments())
+        except ValueError:  # of a filtered dataset
+            return ()
+        with reading(self.label):
+            schema, names = self._data.schema, tuple(columns)
+            groups = [group for file in files for group in file.split_by_row_group()]
+            found = [DatasetFragment(one, schema, _rows_of(one), names) for one in groups]
+        return found if _travels(found) else ()
 
     def _read(self, columns: list[str], rows: int, raw: bool) -> Iterable[pa.RecordBatch]:
         if isinstance(self._data, pa.Table):
@@ -352,6 +403,10 @@ def open_frame(data: Any, schema: Schema | None = None) -> Source:
         return PolarsLazySource(data)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
         return DuckdbSource(data)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_ibis():
+        from gnomon.table.expressions import ibis_table
+
+        return ibis_table(data, schema)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
         from gnomon.engine.dask import DaskSource
 
@@ -360,9 +415,14 @@ def open_frame(data: Any, schema: Schema | None = None) -> Source:
         from gnomon.engine.spark import SparkSource
 
         return SparkSource(data, schema)
+    from gnomon.table.lakes import lake_table
+
+    if (lake := lake_table(data)) is not None:
+        return lake
     if hasattr(data, "__arrow_c_stream__"):
         return StreamSource(data)
     raise DataError(
         f"A table of type {type(data).__name__!r} cannot be read; give a path, a pandas or polars frame, "
-        "an Arrow table, a duckdb relation, or an array."
+        "an Arrow table or dataset, a Delta or Iceberg table, a duckdb relation, an ibis table, or an array; for a "
+        "connection of a database, use gnomon.open_database."
     )

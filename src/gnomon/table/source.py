@@ -25,9 +25,7 @@ def open_source(data: Any, y: Any = None, schema: Schema | None = None) -> Sourc
 
     `schema` tells a CSV which columns are numbers and names the columns of an array, whose target is `y`.
     """
-    if isinstance(data, Source):
-        return data
-    source = _opened(data, y, schema)
+    source = data if isinstance(data, Source) else _opened(data, y, schema)
     if schema is not None:
         form = source.text_form if isinstance(source, CsvSource) else PLAIN
         source.converters = converters(schema.expand(source.names), form)
