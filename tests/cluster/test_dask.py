@@ -121,6 +121,23 @@ def test_a_cluster_that_is_not_there_is_a_sentence() -> None:
         assert "secret" not in str(caught.value)
 
 
+def test_a_local_cluster_logs_no_cells(
+    table: pd.DataFrame, schema: Schema, by_value: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Dask's workers log what they failed on, with the arguments."""
+    by_value(Travels())
+    for processes in (False, True):
+        with DaskEngine(workers=1, processes=processes) as engine:
+            source = DaskSource(
+                dd.from_pandas(table, npartitions=2).map_partitions(_boom, meta=table), schema
+            )
+            source.engine(engine)
+            with pytest.raises(EngineError, match="could not do its work"):
+                source.n_rows()
+    said = capfd.readouterr()
+    assert "SECRET" not in said.out + said.err
+
+
 def test_a_local_cluster_is_the_default(table: pd.DataFrame, schema: Schema) -> None:
     """fit(df) alone: threads of this process where nobody has started a client."""
     here = METHODS["ron-gauss"](**TOLD, schema=schema).fit(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import weakref
@@ -203,6 +204,7 @@ def _local_cluster(workers: int | None, processes: bool, scratch: SharedFolder) 
             security=Security.temporary() if processes else None,
             dashboard_address="127.0.0.1:0",
             local_directory=str(scratch.path),
+            silence_logs=logging.CRITICAL,  # a worker would log what it failed on, cells and all
         )
 
 
