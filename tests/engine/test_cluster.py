@@ -249,6 +249,23 @@ def test_a_task_that_dies_half_way_shows_nothing_and_its_retry_one_draw(tmp_path
     del rows
 
 
+def test_a_worker_that_was_thought_lost_leaves_nothing_behind(tmp_path: Path) -> None:
+    """It goes on to write and to commit while, and after, the driver has deleted the folder."""
+    folder = SharedFolder(str(tmp_path))
+    path = str(folder.path / "rows")
+
+    def late(file: Any) -> None:
+        file.write(b"half")
+        folder.delete()
+        file.write(b"whole")
+
+    with pytest.raises(FileNotFoundError):
+        commit(path, late)
+    with pytest.raises(FileNotFoundError):
+        commit(path, lambda file: None)
+    assert not list(tmp_path.iterdir())
+
+
 def test_noisy_rows_come_from_committed_files_once(engine: Restless, tmp_path: Path) -> None:
     source, got = open_source(a_file(tmp_path / "t.parquet")), []
     rows = engine.encode(RawRows(source, ("x", "kind")), Encoder(Schema.loads(COLUMNS)), stage="x")

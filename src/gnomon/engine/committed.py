@@ -68,7 +68,12 @@ def _locked(path: Path) -> int:
 
 
 def _delete(path: Path, lock: int) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+    """Under a name that a worker which was thought lost does not know, so that it can write nothing meanwhile."""
+    gone = path.with_name(f"{path.name}-gone")
+    with suppress(OSError):
+        path.rename(gone)
+    for one in (gone, path):
+        shutil.rmtree(one, ignore_errors=True)
     os.close(lock)
 
 
