@@ -136,7 +136,7 @@ class BareLoop:
 
     def __call__(self, groups: Sequence[int]) -> Any:
         total: Any = 0.0
-        with threadpool_limits(1, user_api="blas"), pq.ParquetFile(self.path) as file:
+        with threadpool_limits(1, user_api="blas"), pq.ParquetFile(self.path, pre_buffer=False) as file:
             for batch in file.iter_batches(16_384, row_groups=list(groups)):
                 X = np.stack([column.to_numpy() for column in batch.columns]).astype(np.float64)
                 total = total + X @ X.T
@@ -195,7 +195,7 @@ def load_database(url: str, path: Path) -> None:
 
     with dbapi.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS gnomon_benchmark")
-        for batch in pq.ParquetFile(path).iter_batches(65_536):
+        for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(65_536):
             cursor.adbc_ingest("gnomon_benchmark", batch, mode="create_append")
         connection.commit()
 

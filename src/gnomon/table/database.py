@@ -17,6 +17,7 @@ import pyarrow.types as is_type
 from gnomon.errors import DataError, ParameterError
 from gnomon.table.base import Source, reading, unique_names
 from gnomon.table.connections import adbc_connection, asking, is_duckdb, quoted
+from gnomon.table.frames import DuckdbSource
 from gnomon.table.schema import Schema
 
 SNAPSHOT = {
@@ -139,8 +140,6 @@ def open_database(
     assert query is not None
     query, title = query.strip().rstrip(";"), "query" if table is None else table.split(".")[-1]
     if is_duckdb(database):
-        from gnomon.table.frames import DuckdbSource
-
         with reading(f"The table {title!r} of the database"):
             found = DuckdbSource(database.sql(query))
         found.title = title

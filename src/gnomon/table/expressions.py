@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from gnomon.table.base import Source, reading, unique_names
+from gnomon.table.database import open_database
 from gnomon.table.schema import Schema
 
 
@@ -20,8 +21,6 @@ def ibis_table(table: Any, schema: Schema | None) -> Source:
     """The source for a table of ibis."""
     backend = table.get_backend()
     if backend.name in ("postgres", "sqlite", "duckdb"):
-        from gnomon.table.database import open_database
-
         with reading("The table"):
             query = str(backend.compile(table))
         return open_database(backend.con, query=query, schema=schema)

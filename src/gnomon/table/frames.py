@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -357,12 +356,6 @@ def _vector(y: Any, n: int) -> Any:
     return y
 
 
-def _is_dataset(data: Any) -> bool:
-    # Who holds a dataset has loaded its module; loading it here would load pandas too.
-    module = sys.modules.get("pyarrow.dataset")
-    return module is not None and isinstance(data, module.Dataset)
-
-
 def eager_frame(data: Any) -> nw.DataFrame[Any] | None:
     """The object as a frame in memory, if it is one of pandas, polars or another library that narwhals knows."""
     if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
@@ -380,49 +373,3 @@ def beside(frame: nw.DataFrame[Any], y: Any, name: str) -> Any:
         raise DataError(f"The target {name!r} is in the table already; leave out y.")
     series = nw.new_series(name, _vector(y, len(frame)), backend=frame.implementation)
     return frame.with_columns(series).to_native()
-
-
-def open_frame(data: Any, schema: Schema | None = None) -> Source:
-    """The source for an object in memory or in an engine."""
-    if isinstance(data, pa.RecordBatchReader):
-        raise DataError(
-            "A RecordBatchReader can be read only once; give a path, a Table or a Dataset instead."
-        )
-    if isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
-        return ArrowSource(data)
-    with reading("The table"):
-        try:
-            frame = nw.from_native(data, pass_through=True)
-        except nw.exceptions.DuplicateError:
-            raise DataError(
-                "The table has two columns of the same name; rename or remove one of them."
-            ) from None
-    if isinstance(frame, nw.DataFrame):
-        return FrameSource(frame)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
-        return PolarsLazySource(data)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
-        return DuckdbSource(data)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_ibis():
-        from gnomon.table.expressions import ibis_table
-
-        return ibis_table(data, schema)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
-        from gnomon.engine.dask import DaskSource
-
-        return DaskSource(data, schema)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_spark_like():
-        from gnomon.engine.spark import SparkSource
-
-        return SparkSource(data, schema)
-    from gnomon.table.lakes import lake_table
-
-    if (lake := lake_table(data)) is not None:
-        return lake
-    if hasattr(data, "__arrow_c_stream__"):
-        return StreamSource(data)
-    raise DataError(
-        f"A table of type {type(data).__name__!r} cannot be read; give a path, a pandas or polars frame, "
-        "an Arrow table or dataset, a Delta or Iceberg table, a duckdb relation, an ibis table, or an array; for a "
-        "connection of a database, use gnomon.open_database."
-    )
