@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from gnomon.methods.public import Public
 from gnomon.methods.synthesizer_plan import BudgetPlan, count_noise, doubled
+from gnomon.model.class_marginals import class_bins, raked, target_marginals, tilted
 from gnomon.model.columns import Attribute, Bins, Floats
 from gnomon.model.marginal import (
     Counts,
@@ -24,7 +25,6 @@ from gnomon.model.marginal import (
     uniform,
 )
 from gnomon.model.rounds import Cells, Radius, Subspace, Sums, cells, length_grid, radius, subspace
-from gnomon.model.shapes import class_bins, raked, target_marginals, tilted
 from gnomon.model.shrinkage import shrunk_to_mean, signal_share
 from gnomon.model.synthetic import UNIFORM, Coordinates, SyntheticModel
 from gnomon.model.tuning import Tuning

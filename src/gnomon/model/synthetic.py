@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gnomon.model.class_marginals import Latent
 from gnomon.model.columns import Attribute
 from gnomon.model.components import Chain, Choice, Codes, Gaussians, Table
 from gnomon.model.marginal import Marginal
 from gnomon.model.rounds import Cells, Subspace
-from gnomon.model.shapes import Latent
 from gnomon.model.shrinkage import Floats
 from gnomon.model.tuning import Tuning
 

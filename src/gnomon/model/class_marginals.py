@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -84,6 +85,12 @@ class Latent:
     means: Floats
     deviations: Floats
 
+    def scale(self, variance: float) -> float:
+        """What takes latent values to scores of this variance, where noise made them spread further."""
+        share = self.weights / self.weights.sum()
+        total = share @ (self.deviations**2 + (self.means - share @ self.means) ** 2)
+        return min(1.0, math.sqrt(variance / max(float(total), TINY)))
+
     def masses(self, marginal: Marginal, classes: int) -> Floats:
         """Masses (L, B) of the classes if latent values are read off the marginal by rank."""
         low = float((self.means - REACH * self.deviations).min())
@@ -108,7 +115,7 @@ def tilted(marginal: Marginal, latent: Latent, classes: int) -> Floats:
     owner = np.eye(classes)[latent.classes] * latent.weights[:, None]
     weights, s = np.maximum(owner.sum(axis=0), TINY), marginal.score
     share, means = weights / weights.sum(), (owner.T @ latent.means) / weights
-    means += marginal.mass @ s - share @ means
+    means = (means - share @ means) * latent.scale(marginal.variance) + marginal.mass @ s
     base, common = np.log(np.maximum(latent.masses(marginal, classes), LEAST)), np.zeros(len(s))
     wanted, tilt = np.log(np.maximum(marginal.mass, LEAST)), np.zeros(classes)
     for _ in range(TILTINGS):
