@@ -265,11 +265,11 @@ def run_moments(args: argparse.Namespace) -> None:
         tiny = Path(folder) / "tiny.parquet"
         write_table(tiny, 10_000, args.columns)
         for n in args.rows:
-            path = Path(folder) / "table.parquet"
-            write_table(path, n, args.columns)
+            path = Path(args.folder or folder) / f"{n}x{args.columns}.parquet"
+            if not path.exists():
+                write_table(path, n, args.columns)
             for name in args.engines:
                 compare(name, path, tiny, args.columns, args.database)
-            path.unlink()
 
 
 # --- whole releases ---
@@ -412,7 +412,9 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--engines", nargs="*", default=["local", *CLUSTERS])
     parser.add_argument("--database", help="the URL of a PostgreSQL server, for the engine postgresql")
-    parser.add_argument("--folder", help="where tables are written, for as long as they are needed")
+    parser.add_argument(
+        "--folder", help="where tables are written; those of moments stay there, for another engine"
+    )
     parser.add_argument("--by", nargs="*", default=list(GROWTH))
     parser.add_argument("--most", type=int, default=50_000_000, help="rows, of growth by rows")
     parser.add_argument("--value", type=int, help=argparse.SUPPRESS)
