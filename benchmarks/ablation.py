@@ -3,9 +3,10 @@
     python benchmarks/ablation.py run --data DIR [--out FILE] [--epsilon 1] [--fields NAME,...] [--minutes M]
     python benchmarks/ablation.py show [FILE]
 
-The protocol is the quick tier of `utility.py`, released columns directly on real rows. Tables of fewer than 2,000 rows
-have four splits, others one. A score below zero counts as zero: a linear model that meets a heavy tail can fall without
-bound, and would hide all other tables. One line of JSON for each run; a line that is there is not run again.
+The protocol is the quick tier of `utility.py`, released columns directly on real rows, one split of every table. The
+chosen values are run four times, so that their own noise does not sit in every difference. Tables of fewer than 1,000
+rows come last. A score below zero counts as zero: a linear model that meets a heavy tail can fall without bound, and
+would hide all other tables. One line of JSON for each run; a line that is there is not run again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from utility import DELTA, RESULTS, Split, read
 
 from gnomon.model.tuning import Tuning
 
-SMALL_ROWS, SMALL_SPLITS = 2_000, 4
+REPEATS, SMALL = 4, 11  # the first tables of the protocol have fewer than 1,000 rows
 OTHERS: dict[str, tuple[float, float]] = {
     "floor": (0.0, 1.8),
     "whitening": (0.0, 1.0),
@@ -43,7 +44,7 @@ OTHERS: dict[str, tuple[float, float]] = {
 
 def variants() -> list[tuple[str, float]]:
     """Each field at half and at twice its value, or at two others."""
-    found: list[tuple[str, float]] = [("", 0.0)]
+    found: list[tuple[str, float]] = [("", float(repeat)) for repeat in range(REPEATS)]
     for field in fields(Tuning):
         value = getattr(Tuning(), field.name)
         for other in OTHERS.get(field.name, (value / 2, value * 2)):
@@ -52,43 +53,45 @@ def variants() -> list[tuple[str, float]]:
 
 
 def run(told: argparse.Namespace) -> None:
-    done = {(x["field"], x["value"], x["table"], x["split"], x["epsilon"]) for x in read(told.out)}
+    done = {(x["field"], x["value"], x["table"], x["epsilon"]) for x in read(told.out)}
     wanted = [v for v in variants() if not told.fields or v[0] in ("", *told.fields.split(","))]
     started = time.monotonic()
-    for name, table in TABLES.items():
-        rows = table.load(told.data)
-        for seed in range(SMALL_SPLITS if rows.num_rows < SMALL_ROWS else 1):
-            missing = [v for v in wanted if (*v, name, seed, told.epsilon) not in done]
-            prepared = Split(table, rows, seed) if missing else None
-            for field, value in missing:
-                if time.monotonic() - started > 60 * told.minutes:
-                    print("the time is over; the same command goes on from here")
-                    return
-                assert prepared is not None
-                tuning = replace(Tuning(), **{field: value}) if field else Tuning()
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    line = prepared.measure("synthesizer", told.epsilon, DELTA, QUICK, tuning=tuning)
-                scores = [max(score or 0.0, 0.0) for score in line["direct"].values()]
-                key = {"field": field, "value": value, "table": name, "split": seed, "epsilon": told.epsilon}
-                found = {"score": round(float(np.mean(scores)), 4), "two_way": line["tv"][1]}
-                with told.out.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps({**key, **found}, separators=(",", ":")) + "\n")
+    names = list(TABLES)
+    for name in names[SMALL:] + names[:SMALL]:
+        missing = [v for v in wanted if (*v, name, told.epsilon) not in done]
+        prepared = Split(TABLES[name], TABLES[name].load(told.data), 0) if missing else None
+        for field, value in missing:
+            if time.monotonic() - started > 60 * told.minutes:
+                print("the time is over; the same command goes on from here")
+                return
+            assert prepared is not None
+            tuning = replace(Tuning(), **{field: value}) if field else Tuning()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                line = prepared.measure("synthesizer", told.epsilon, DELTA, QUICK, tuning=tuning)
+            scores = [max(score or 0.0, 0.0) for score in line["direct"].values()]
+            key = {"field": field, "value": value, "table": name, "epsilon": told.epsilon}
+            found = {"score": round(float(np.mean(scores)), 4), "two_way": line["tv"][1]}
+            with told.out.open("a", encoding="utf-8") as log:
+                log.write(json.dumps({**key, **found}, separators=(",", ":")) + "\n")
     print("nothing is left to run")
 
 
 def show(lines: list[dict[str, Any]]) -> str:
     """A line for each variant: differences to the chosen value, by table, and over all of them."""
-    scores: dict[tuple[str, float], dict[str, list[tuple[float, float]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    scores: dict[tuple[str, float], dict[str, Any]] = defaultdict(dict)
+    chosen: dict[str, list[Any]] = defaultdict(list)
     for x in lines:
-        scores[x["field"], x["value"]][x["table"]].append((x["score"], x["two_way"]))
-    base = {table: np.mean(of, axis=0) for table, of in scores.pop(("", 0.0)).items()}
+        found = np.array([x["score"], x["two_way"]])
+        if x["field"]:
+            scores[x["field"], x["value"]][x["table"]] = found
+        else:
+            chosen[x["table"]].append(found)
+    base = {table: np.mean(of, axis=0) for table, of in chosen.items()}
     page = ["| field | chosen | other | score | better, worse | two-way | largest gain | largest loss |"]
     page.append("|---|---|---|---|---|---|---|---|")
     for (field, value), of in scores.items():
-        away = {table: np.mean(found, axis=0) - base[table] for table, found in of.items() if table in base}
+        away = {table: found - base[table] for table, found in of.items()}
         each = np.array(list(away.values()))
         error = 2 * each.std(axis=0) / math.sqrt(len(each))
         best, worst = (pick(away, key=lambda table: away[table][0]) for pick in (max, min))
