@@ -164,7 +164,7 @@ def publish(
     with Journal(out) as journal:
         earlier = journal.seed(_asked_seed(method))
         seed = method._seed() if earlier is None else earlier
-        charge = _Charge(source, method, schema, payer, out, journal, seed)
+        charge = _Charge(source, method, schema, payer, out, journal, seed, engine)
         try:
             method.fit(
                 source,
@@ -220,11 +220,12 @@ class _Charge:
     out: Path
     journal: Journal
     seed: int
+    engine: Engine | None = None
     balance: Balance | None = None
     recorded: list[Answer] = field(default_factory=list)
 
     def __call__(self, guarantee: Guarantee) -> None:
-        content = self.account.content(self.source, self.schema)
+        content = self.account.content(self.source, self.schema, self.engine)
         header = self._header(content, guarantee)
         earlier = self.journal.recorded(header)
         if earlier is None:

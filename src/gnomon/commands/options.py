@@ -152,7 +152,7 @@ def opened(
         return open_source(data, schema=schema)
     from gnomon.table.database import open_database
 
-    return open_database(database, query=query, table=table, schema=schema)
+    return open_source(open_database(database, query=query, table=table, schema=schema), schema=schema)
 
 
 def one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:

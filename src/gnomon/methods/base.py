@@ -113,7 +113,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
             rows = EncodedRows(opened.source, public.encoder, engine, progress)
             rows.prepare()  # a file that cannot be read to its end is not charged for
         if charge is None:
-            charge = charge_for(self, opened.source, opened.schema, ledger, account)
+            charge = charge_for(self, opened.source, opened.schema, ledger, account, engine)
         charge(guarantee)
         data = Measurer(rows, engine, progress, recorded, record, observer)
         self._like = opened.source.form()

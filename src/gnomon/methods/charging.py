@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+from gnomon.engine.base import Engine
+from gnomon.engine.local import LOCAL
 from gnomon.errors import GnomonWarning
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.history import History
@@ -52,9 +54,9 @@ class Account:
         named = schema.budget_account if name is None else name
         return cls(Ledger() if ledger is None else ledger, checked_name(named))
 
-    def content(self, source: Source, schema: Schema) -> str:
+    def content(self, source: Source, schema: Schema, engine: Engine | None = None) -> str:
         """The print of the table under this account's key."""
-        return content_print(source, schema, self.ledger.key(self.name))
+        return content_print(source, schema, self.ledger.key(self.name), engine or LOCAL)
 
     def charge(
         self,
@@ -119,7 +121,12 @@ class Account:
 
 
 def charge_for(
-    method: Charged, source: Source, schema: Schema, ledger: Ledger | None, account: str | None
+    method: Charged,
+    source: Source,
+    schema: Schema,
+    ledger: Ledger | None,
+    account: str | None,
+    engine: Engine | None = None,
 ) -> Charge:
     """The charge of a fit: on the ledger that is given or configured, or else on none."""
     book = configured() if ledger is None else ledger
@@ -129,7 +136,8 @@ def charge_for(
     chosen = Account.of(schema, book, account)
 
     def charge(guarantee: Guarantee) -> None:
-        chosen.charge(method, guarantee, schema, source, chosen.content(source, schema), "fit")
+        content = chosen.content(source, schema, engine)
+        chosen.charge(method, guarantee, schema, source, content, "fit")
 
     return charge
 
