@@ -111,6 +111,13 @@ def run(
     engine: EngineName = "local",
     cluster: Cluster = None,
     shared: Shared = None,
+    even_if_useless: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-useless",
+            help="Release even where public numbers say that every column would be lost, which is refused otherwise.",
+        ),
+    ] = False,
     not_private: Annotated[
         bool,
         typer.Option("--not-private", help="Allow --epsilon inf: no noise, no privacy, for comparison only."),
@@ -119,7 +126,8 @@ def run(
     """Make a private release of a table: a folder that may be published as it is.
 
     Everything public is checked first, and the rows are read. Only then is the budget charged to the ledger, and only
-    after that is anything measured. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
+    after that is anything measured. The last lines say how good the release is, column by column: good, usable, weak or
+    lost. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
     refusal. A refusal writes nothing and charges nothing.
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
@@ -165,6 +173,7 @@ def run(
             progress=watch,
             engine=engine_,
             sign=sign,
+            even_if_useless=even_if_useless,
         )
     _tell(estimator, out, rows)
     say(left(balance))
@@ -251,4 +260,16 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     )
     for weak in certificate.weak:
         say(f"Note: {weak}")
+    for note in [*certificate.caveats, *_notes(estimator)]:
+        say(f"Note: {note}")
     say(f"Read {out / 'report.html'} in a browser; the whole folder may be published.")
+    say(f"How good it is: {estimator.verdicts_.summary()}")
+
+
+def _notes(estimator: Release) -> list[str]:
+    """What a pure guarantee cost, where one was asked for."""
+    from gnomon.plan import price_of_purity
+
+    rows = estimator.n_rows_ or 2
+    price = price_of_purity(estimator.schema_, max(2, rows), estimator.guarantee_, estimator.name)
+    return [] if price is None or estimator.delta == "auto" else [price]
