@@ -31,7 +31,7 @@ _HOMES = {
     "open_release": "gnomon.release.verify",
 }
 
-_MODULES = ("baseline", "evaluate", "publish")  # gnomon.evaluate and gnomon.publish can be called
+_MODULES = ("baseline", "evaluate", "plan", "publish")  # the last three can be called
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

@@ -25,6 +25,7 @@ from gnomon.commands.options import (
     SqlTable,
     Target,
     Task,
+    delta_of,
     one_of,
     opened,
 )
@@ -54,7 +55,7 @@ def run(
     database: Database = None,
     query: SqlQuery = None,
     table: SqlTable = None,
-    delta: Delta = 0.0,
+    delta: Delta = "auto",
     target: Target = None,
     task: Task = None,
     components: Annotated[
@@ -110,6 +111,13 @@ def run(
     engine: EngineName = "local",
     cluster: Cluster = None,
     shared: Shared = None,
+    even_if_useless: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-useless",
+            help="Release even where public numbers say that every column would be lost, which is refused otherwise.",
+        ),
+    ] = False,
     not_private: Annotated[
         bool,
         typer.Option("--not-private", help="Allow --epsilon inf: no noise, no privacy, for comparison only."),
@@ -118,7 +126,8 @@ def run(
     """Make a private release of a table: a folder that may be published as it is.
 
     Everything public is checked first, and the rows are read. Only then is the budget charged to the ledger, and only
-    after that is anything measured. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
+    after that is anything measured. The last lines say how good the release is, column by column: good, usable, weak or
+    lost. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
     refusal. A refusal writes nothing and charges nothing.
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
@@ -136,12 +145,13 @@ def run(
     one_of("--adjacency", adjacency, ("replace-one", "add-remove"))
     check_place(out)
     source = opened(data, database, query, table, declared)
-    chosen = _choose(method, declared, source, epsilon, delta, unit, adjacency)
+    asked = delta_of(delta)
+    chosen = _choose(method, declared, source, epsilon, asked, unit, adjacency)
     estimator = _estimator(
         chosen,
         unit=unit,
         epsilon=epsilon,
-        delta=delta,
+        delta=asked,
         schema=declared,
         task=task,
         n_components=_components(components),
@@ -163,6 +173,7 @@ def run(
             progress=watch,
             engine=engine_,
             sign=sign,
+            even_if_useless=even_if_useless,
         )
     _tell(estimator, out, rows)
     say(left(balance))
@@ -194,18 +205,20 @@ def _components(text: str) -> int | str:
 
 
 def _choose(
-    method: str, schema: Schema, source: Source, epsilon: float, delta: float, unit: str, adjacency: str
+    method: str, schema: Schema, source: Source, epsilon: float, delta: float | str, unit: str, adjacency: str
 ) -> str:
     from gnomon.methods import METHODS
-    from gnomon.methods.opening import promised
+    from gnomon.methods.opening import magnitude, promised
+    from gnomon.plan import choose
     from gnomon.privacy.guarantee import Adjacency, Unit
-    from gnomon.publish import auto_method
 
     one_of("--method", method, (*METHODS, "auto"))
     if method != "auto":
         return method
-    guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
-    return auto_method(schema, source, guarantee)
+    private = schema.person is not None or Adjacency(adjacency) is Adjacency.ADD_REMOVE
+    rows = magnitude(schema) if private else max(2, source.n_rows())
+    guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency), rows=rows)
+    return choose(schema, rows, guarantee)
 
 
 def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
@@ -247,4 +260,16 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     )
     for weak in certificate.weak:
         say(f"Note: {weak}")
+    for note in [*certificate.caveats, *_notes(estimator)]:
+        say(f"Note: {note}")
     say(f"Read {out / 'report.html'} in a browser; the whole folder may be published.")
+    say(f"How good it is: {estimator.verdicts_.summary()}")
+
+
+def _notes(estimator: Release) -> list[str]:
+    """What a pure guarantee cost, where one was asked for."""
+    from gnomon.plan import price_of_purity
+
+    rows = estimator.n_rows_ or 2
+    price = price_of_purity(estimator.schema_, max(2, rows), estimator.guarantee_, estimator.name)
+    return [] if price is None or estimator.delta == "auto" else [price]
