@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,app]'
 	touch $(READY)
 
 .PHONY: demo test test-cluster lint clean
@@ -24,7 +24,7 @@ test-cluster: $(VENV)/.ready-cluster
 	GNOMON_TEST_CLUSTER=1 timeout 900 $(BIN)/python -m pytest -q tests/cluster
 
 $(VENV)/.ready-cluster: $(READY)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,dask,spark]' sqlalchemy
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,app,dask,spark]' sqlalchemy
 	touch $@
 
 lint: $(READY)

@@ -53,6 +53,11 @@ _EXPECTED = {
 }
 
 
+def takes(kind: str, key: str) -> bool:
+    """Whether a column of the kind may say the key."""
+    return key in _TAKES[kind]
+
+
 def value_key(value: Scalar) -> str:
     """The text by which a category is recognised, the same whether it came as 1, 1.0 or "1"."""
     if isinstance(value, bool):
