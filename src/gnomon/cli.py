@@ -24,6 +24,7 @@ from gnomon.commands import (
     plan,
     release,
     reproduce,
+    serve,
     transform,
     verify,
 )
@@ -47,10 +48,10 @@ app = typer.Typer(
     epilog=(
         "A first release: [bold]gnomon init[/] drafts a schema, you complete it from public knowledge, "
         "[bold]gnomon check[/] compares the table with it, [bold]gnomon plan[/] shows what a budget buys, "
-        "[bold]gnomon release[/] spends it."
+        "[bold]gnomon release[/] spends it. The same in a page on this machine: [bold]gnomon serve[/]."
     ),
 )
-for module in (init, check, plan, release, verify, export, transform, evaluate, audit, reproduce):
+for module in (init, check, plan, release, verify, export, transform, evaluate, audit, reproduce, serve):
     app.command(module.NAME, help=prose(module.run.__doc__))(module.run)
 app.add_typer(budget.app, name="budget")
 

@@ -145,36 +145,30 @@ class Document:
 
     # Changing
 
-    def edited(self, names: Iterable[str], changes: Mapping[str, Any], table: Sequence[str]) -> Document:
-        """With `changes` to the columns `names` of the table: keys to texts, lists or flags, or to None to remove them.
+    def edited(self, changes: Mapping[str, Body], table: Sequence[str]) -> Document:
+        """With changes to columns of the table, by name: keys to texts, lists or flags, or to None to remove them.
 
-        A pattern all of whose columns are named changes itself; otherwise a column gets a declaration of its own.
+        A pattern all of whose columns change alike changes itself; otherwise a column gets a declaration of its own.
         """
-        chosen, by = list(dict.fromkeys(names)), self.declaring(table)
-        served: dict[str, set[str]] = {}
+        by, served = self.declaring(table), dict[str, list[str]]()
         for name, home in by.items():
             if home is not None and home != name:
-                served.setdefault(home, set()).add(name)
+                served.setdefault(home, []).append(name)
+        whole = {home: changes[members[0]] for home, members in served.items() if _alike(members, changes)}
         columns, facts = dict(self.columns), dict(self.table)
-        picked = set(chosen)
-        whole = (
-            {home for home, members in served.items() if members <= picked}
-            if "role" not in changes
-            else set()
-        )
-        for home in whole:
-            columns[home] = _changed(home, columns[home], changes)
-        for name in chosen:
+        for home, given in whole.items():
+            columns[home] = _changed(home, columns[home], given)
+        for name, given in changes.items():
             home = by.get(name, name)
             if home not in whole:
-                columns[name] = _changed(name, columns.get(home, {}) if home is not None else {}, changes)
-        if changes.get("role") == "target":
-            for name in [
-                n for n, body in columns.items() if body.get("role") == "target" and n not in picked
-            ]:
-                columns[name] = _without(columns[name], "role")
-        if facts.get("person") in picked and changes.get("kind", "identifier") != "identifier":
-            facts.pop("person"), facts.pop("rows_per_person", None)
+                columns[name] = _changed(name, self.columns.get(home, {}) if home is not None else {}, given)
+        targets = {name for name, given in changes.items() if given.get("role") == "target"}
+        for name, body in columns.items():
+            if targets and name not in targets and body.get("role") == "target":
+                columns[name] = {key: item for key, item in body.items() if key != "role"}
+        person = str(facts.get("person"))
+        if person in changes and changes[person].get("kind", "identifier") != "identifier":
+            facts = {key: item for key, item in facts.items() if key not in ("person", "rows_per_person")}
         return replace(self, table=facts, columns=_ordered(columns, table))
 
     def with_pattern(self, pattern: str, changes: Mapping[str, Any], table: Sequence[str]) -> Document:
@@ -211,7 +205,7 @@ class Document:
         """With a column that tells persons apart, of whom at most `rows` rows are used; or without one."""
         if name is None:
             return self.with_facts("table", {"person": None, "rows_per_person": None})
-        found = self.edited([name], {"kind": "identifier", "role": None}, table)
+        found = self.edited({name: {"kind": "identifier", "role": None}}, table)
         return found.with_facts("table", {"person": name, "rows_per_person": rows})
 
     def with_codebook(self, book: Codebook, table: Sequence[str]) -> tuple[Document, list[str]]:
@@ -239,7 +233,7 @@ class Document:
                 groups.setdefault(tuple(lacking), []).append(name)
         found = self
         for changes, members in groups.items():
-            found = found.edited(members, dict(changes), table)
+            found = found.edited({name: dict(changes) for name in members}, table)
         return found, [name for members in groups.values() for name in members]
 
     def without(self, names: Iterable[str]) -> Document:
@@ -332,8 +326,10 @@ _INSTEAD = {  # what a key takes the place of
 }
 
 
-def _without(body: Body, key: str) -> dict[str, Any]:
-    return {one: item for one, item in body.items() if one != key}
+def _alike(members: Sequence[str], changes: Mapping[str, Body]) -> bool:
+    """Whether all columns of a pattern change, and alike; a role is one column's own."""
+    first = changes.get(members[0])
+    return first is not None and "role" not in first and all(changes.get(name) == first for name in members)
 
 
 def _read(name: str, key: str, item: Any) -> Any:
