@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 
 from gnomon.commands.options import opened
@@ -83,6 +84,7 @@ class Project:
         self._redo: list[Document] = []
         self._problems: dict[str, tuple[Any, str | None]] = {}
         self._written = _digest(self.schema_path)
+        self._asking, self._last = Lock(), 0
 
     @property
     def id(self) -> str:
@@ -154,6 +156,14 @@ class Project:
         except SchemaError as problem:
             return [str(problem)]
         return []
+
+    @contextmanager
+    def asked(self) -> Iterator[Callable[[], bool]]:
+        """One long question at a time; what is yielded tells whether another was asked meanwhile."""
+        self._last += 1
+        number = self._last
+        with self._asking:
+            yield lambda: number == self._last
 
     # Changing
 

@@ -1,14 +1,14 @@
 // Step 3: how much may be learnt of anyone, what that buys, and what the account has left.
 import { call } from "./api.js";
-import { alertBox, ask, become, button, choice, field, h, plural, say } from "./dom.js";
-import { guesses, stacked } from "./picture.js";
-import { remember, store, tried } from "./store.js";
+import { alertBox, ask, become, button, field, h, plural, say } from "./dom.js";
+import { bar, guesses, stacked } from "./picture.js";
+import { change, remember, store, tried } from "./store.js";
 
 const LOW = Math.log(0.05);
 const HIGH = Math.log(20);
 const DELTAS = [0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 export const VERDICTS = ["good", "usable", "weak", "lost"];
-const VERDICT_WORDS = { good: "nearly as in the table", usable: "its main shape survives", weak: "mostly noise", lost: "nothing but noise" };
+const VERDICT_WORDS = { good: "nearly as in the table", usable: "the main shape survives", weak: "far off, or assumed", lost: "no better than what is public" };
 const tidy = (value) => Number(value.toPrecision(2));
 
 export const settings = () => ({ epsilon: 1, delta: 1e-6, adjacency: "replace-one", ...store.project.settings });
@@ -25,6 +25,7 @@ export async function budgetView(main) {
   const account = h("div", {});
   const plan = h("section", { "aria-label": "What this budget buys", "aria-busy": "false" });
   const problem = h("div", {});
+  const judged = h("div", { class: "judged" });
   let asking = null;
   let timer = null;
   let left = false;
@@ -80,6 +81,7 @@ export async function budgetView(main) {
       drawAttack(reach);
       drawPlan(found);
       drawAccount();
+      if (found.methods.length) judge();
     } catch (error) {
       if (error.name === "AbortError") return;
       become(problem, alertBox("bad", error.message, /order of magnitude|rows = /.test(error.message) ? rowsForm() : null));
@@ -93,7 +95,6 @@ export async function budgetView(main) {
     return h("div", { class: "beside" }, field("About how many rows are there, by public knowledge?", count), button("Keep", () => tried(async () => {
       const rows = Number(count.value.replace(/[ ,_]/g, ""));
       if (!Number.isInteger(rows) || rows < 1) return say("Write a whole number.");
-      const { change } = await import("./store.js");
       await change("facts", { part: "table", set: { rows } });
       ask_();
     })));
@@ -122,20 +123,49 @@ export async function budgetView(main) {
     }));
   }
 
+  // By column: takes seconds for hundreds of them, so it follows the dials after a pause.
+  let byMethod = false;
+  let pause = null;
+  function judge(remedies = false) {
+    clearTimeout(pause);
+    judged.setAttribute("aria-busy", "true");
+    if (!judged.firstChild) become(judged, h("p", { class: "wait" }, "Trying the method on a reference table…"), bar(null, "Trying the method on a reference table"));
+    pause = setTimeout(async () => {
+      const asked = JSON.stringify(now);
+      try {
+        const found = await call("verdicts", { id: store.project.id, epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency, remedies });
+        if (left || found.overtaken || asked !== JSON.stringify(now)) return;
+        become(judged, verdictList(found),
+          remedies ? remedyTable(found) : found.columns.some((one) => one.level !== "good") ? h("p", {}, button("What would more rows or budget buy?", (event) => {
+            become(event.target, "Trying larger tables and budgets…");
+            event.target.disabled = true;
+            judge(true);
+          })) : null,
+          h("p", { class: "note" }, `Predicted for ${found.method} by trying it on a reference table of your schema; no cell was read.`));
+      } catch (error) {
+        if (left) return;
+        become(judged, h("p", { class: "note" }, error.message));
+      }
+      judged.setAttribute("aria-busy", "false");
+    }, remedies ? 0 : 300);
+  }
+
   function drawPlan(found) {
     const auto = found.methods.find((one) => one.method === found.auto);
     become(plan,
       h("h2", {}, "What it buys"),
       h("p", {}, `${found.private_rows ? `About ${found.rows.toLocaleString("en")} rows (their number is private)` : `${found.rows.toLocaleString("en")} rows (their number is public)`}, ${plural(found.released, "released column")}, for ${found.protects}. No cell was read.`),
       found.weak.map((one) => alertBox("warn", one)),
-      found.columns ? verdicts(found) : auto ? h("p", { class: "advice" }, auto.advice) : null,
+      found.methods.length ? judged : null,
       found.estimated.length ? h("p", { class: "note" }, `A part of the budget goes to what is estimated of: ${found.estimated.join(", ")}.`) : null,
-      h("details", { open: !found.columns }, h("summary", {}, "By method"), methods(found)),
+      h("details", { open: byMethod, ontoggle: (event) => { byMethod = event.target.open; } }, h("summary", {}, `By method: auto means ${found.auto}, and ${plural(found.methods.length - 1, "other")} could keep this promise`), auto ? h("p", {}, auto.advice) : null, methods(found)),
       found.elsewhere ? h("p", { class: "note" }, found.elsewhere) : null,
       found.methods.length ? h("p", { class: "next" }, h("a", { class: "button main", href: `#/p/${store.project.id}/release` }, "Go on to the release →")) : alertBox("bad", "No method can keep this promise for this schema; change the budget."));
   }
 
-  const privately = choice([["replace-one", "the values of a row (the number of rows is public)"], ["add-remove", "also whether a row is there (the number of rows is private)"]], now.adjacency, { onchange: () => { now.adjacency = privately.value; changed(); } });
+  const radio = (value, words, note) => h("label", { class: "radio" }, h("input", { type: "radio", name: "adjacency", value, checked: now.adjacency === value, onchange: () => { now.adjacency = value; changed(); } }), h("span", {}, words, h("span", { class: "note" }, note)));
+  const privately = h("fieldset", { class: "plain" }, h("legend", {}, "What is protected"),
+    radio("replace-one", "What a row says ", "The number of rows is public."), radio("add-remove", "Also whether a row is there ", "The number of rows is private."));
   become(main,
     h("h1", {}, "How much may be learnt of anyone?"),
     h("p", { class: "lead" }, "A smaller epsilon protects more and needs more noise. Move it and see what an attacker reaches and what is left of each column. Nothing is spent here."),
@@ -144,7 +174,7 @@ export async function budgetView(main) {
       h("section", { class: "card", "aria-label": "The budget" },
         h("div", { class: "dial" }, field("Epsilon", number), slider, h("p", { class: "scale" }, h("span", {}, "0.05 strict"), h("span", {}, "1 common"), h("span", {}, "20 protects little"))),
         h("div", { class: "dial" }, field("Delta", delta), deltas, h("p", { class: "scale" }, h("span", {}, "0 pure"), h("span", {}, "far below 1 / rows"))),
-        persons ? h("p", { class: "note" }, `All rows of one person (${store.project.table.person}) are protected together, and the number of rows is private.`) : field("Protected is", privately)),
+        persons ? h("p", { class: "note" }, `All rows of one person (${store.project.table.person}) are protected together, and the number of rows is private.`) : privately),
       h("section", { class: "card", "aria-label": "What an attacker reaches" }, h("h2", {}, "What an attacker reaches"), attack),
       h("section", { class: "card", "aria-label": "The account" }, h("h2", {}, "The account"), account)),
     plan);
@@ -161,23 +191,42 @@ function methods(found) {
       h("td", { class: "n" }, percent(one.error)), h("td", {}, one.road === "model" ? "a model's rows" : "a row a record"), h("td", {}, one.advice))))));
 }
 
-function verdicts(found) {
-  const counts = (columns) => VERDICTS.map((word) => [word, columns.filter((one) => one.verdict === word)]);
-  const groups = counts(found.columns);
+// How good each column would be, as a bar and as lists.
+function verdictList(found) {
+  const groups = VERDICTS.map((word) => [word, found.columns.filter((one) => one.level === word)]);
   const total = found.columns.length || 1;
+  const poor = found.classes.filter((one) => one.level === "weak" || one.level === "lost").map((one) => one.name);
   return [
+    found.useless ? alertBox("bad", h("strong", {}, "Nothing would be left. "), "By public numbers alone, every column would be no better than what is public already: a release would be refused before the charge.") : null,
     stacked(groups.map(([word, list]) => [word, list.length / total]), groups.map(([word, list]) => `${list.length} ${word}`).join(", ")),
-    h("ul", { class: "verdicts" }, groups.map(([word, list]) => h("li", {}, h("details", {}, h("summary", {}, h("span", { class: `key ${word}` }, `${list.length} ${word}`), h("span", { class: "note" }, VERDICT_WORDS[word])),
-      h("ul", { class: "columns" }, list.slice(0, 500).map((one) => h("li", { title: one.why ?? "" }, h("span", { class: "name" }, one.name), h("span", { class: "kind" }, one.why ?? "")))),
-      list.length > 500 ? h("p", { class: "note" }, `and ${list.length - 500} more`) : null)))),
-    found.more?.length ? h("div", { class: "scroller", tabindex: "0" }, h("table", { class: "more" }, h("caption", {}, "What more would buy"),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "With"), VERDICTS.map((word) => h("th", { scope: "col", class: "n" }, word)))),
-      h("tbody", {}, found.more.map((one) => h("tr", {}, h("th", { scope: "row" }, one.words), VERDICTS.map((word) => h("td", { class: "n" }, String(one.counts[word] ?? 0)))))))) : null,
-    found.advice?.length ? h("ul", {}, found.advice.map((one) => h("li", {}, one))) : null,
+    h("ul", { class: "verdicts" }, groups.map(([word, list]) => h("li", {}, list.length
+      ? h("details", {}, h("summary", {}, h("span", { class: `key ${word}` }, `${list.length.toLocaleString("en")} ${word}`), h("span", { class: "note" }, VERDICT_WORDS[word])),
+        h("ul", { class: "columns", tabindex: "0", "aria-label": `${word} columns` }, list.slice(0, 500).map((one) => h("li", {}, h("span", { class: "name" }, one.name),
+          h("span", { class: "kind" }, one.location ? `location ${one.location}, marginal ${one.marginal}` : `marginal ${one.marginal}`)))),
+        list.length > 500 ? h("p", { class: "note" }, `and ${(list.length - 500).toLocaleString("en")} more`) : null)
+      : h("span", { class: "none" }, h("span", { class: `key ${word}` }, `0 ${word}`), h("span", { class: "note" }, VERDICT_WORDS[word]))))),
+    poor.length ? h("p", { class: "note" }, `Classes of uncertain size: ${poor.slice(0, 12).join(", ")}${poor.length > 12 ? ", …" : ""}.`) : null,
+    found.relation ? h("p", {}, "The relation of the columns to the target ", h("strong", {}, found.relation.name), " would be ", h("span", { class: `key ${found.relation.level}` }, found.relation.level), ".") : null,
   ];
 }
 
-const amount = (value) => (typeof value === "number" ? String(Number(value.toPrecision(6))) : value);
+// What would bring columns to the next level, each alone: columns with the same remedy together.
+function remedyTable(found) {
+  const groups = new Map();
+  for (const one of found.columns.filter((column) => column.next)) {
+    const key = JSON.stringify([one.level, one.next]);
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  if (!groups.size) return h("p", { class: "note" }, "Neither many more rows nor a much larger epsilon would change a level.");
+  const cell = (value) => h("td", { class: "n" }, value === null ? "–" : typeof value === "number" && value >= 1000 ? value.toLocaleString("en") : String(value));
+  return h("div", { class: "scroller", tabindex: "0" }, h("table", {}, h("caption", {}, "What would bring columns to the next level, each alone"),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Columns"), h("th", { scope: "col" }, "Now"), h("th", { scope: "col" }, "Would be"), ["about so many rows", "or epsilon", "or delta"].map((head) => h("th", { scope: "col", class: "n" }, head)))),
+    h("tbody", {}, [...groups.values()].map((list) => h("tr", {}, h("th", { scope: "row", title: list.map((one) => one.name).join(", ").slice(0, 2000) }, list.length === 1 ? list[0].name : `${list.length.toLocaleString("en")}: ${list.slice(0, 3).map((one) => one.name).join(", ")}${list.length > 3 ? ", …" : ""}`),
+      h("td", {}, h("span", { class: `key ${list[0].level}` }, list[0].level)), h("td", {}, h("span", { class: `key ${list[0].next.level}` }, list[0].next.level)),
+      cell(list[0].next.rows), cell(list[0].next.epsilon), cell(list[0].next.delta))))));
+}
+
+export const amount = (value) => (typeof value !== "number" ? value : value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(5).replace(/\.?0+e/, "e") : String(Number(value.toPrecision(6))));
 
 // What an account may spend, has spent, and would have left after this release.
 export function balanceCard(found, wanted) {
@@ -202,7 +251,7 @@ export function balanceCard(found, wanted) {
 
 export function capDialog(found, wanted = { epsilon: 1, delta: 1e-6 }) {
   const epsilon = h("input", { type: "text", inputmode: "decimal", value: found.epsilon_cap ?? Math.max(3, 3 * wanted.epsilon) });
-  const delta = h("input", { type: "text", value: found.delta_cap ?? 10 * wanted.delta });
+  const delta = h("input", { type: "text", value: amount(found.delta_cap ?? 10 * wanted.delta) });
   const persons = Boolean(store.project?.table.person) && store.project?.account === found.account;
   return ask(`A cap for ${found.account}`, [
     h("p", {}, "All releases from this account together may spend so much. A later cap replaces an earlier one, and both stay on record."),

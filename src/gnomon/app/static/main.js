@@ -52,6 +52,7 @@ function header(view) {
 async function show() {
   leave();
   leave = () => {};
+  document.getElementById("said").replaceChildren();
   const { view, project, rest } = route();
   document.title = `${VIEWS[view][0]} · gnomon`;
   if (project && store.project?.id !== project) {

@@ -1,6 +1,6 @@
 // Step 4: spend the budget, watch it, stop it, resume it; then the report, the folder, and what it is worth.
 import { call, follow } from "./api.js";
-import { balanceCard, settings } from "./budget.js";
+import { amount, balanceCard, settings } from "./budget.js";
 import { pathField } from "./chooser.js";
 import { alertBox, become, button, choice, confirm, field, h, plural } from "./dom.js";
 import { bar, guesses } from "./picture.js";
@@ -108,7 +108,7 @@ export async function releaseView(main) {
 
   const money = h("div", {}, balance ? balanceCard(balance, now) : null);
   become(form, h("h2", {}, "What will be made"),
-    h("p", {}, `Epsilon ${now.epsilon}, ${now.delta ? `delta ${now.delta}` : "pure (delta 0)"}, from the account ${store.project.account}. `, h("a", { href: `#/p/${store.project.id}/budget` }, "Change the budget")),
+    h("p", {}, `Epsilon ${now.epsilon}, ${now.delta ? `delta ${amount(now.delta)}` : "pure (delta 0)"}, from the account ${store.project.account}. `, h("a", { href: `#/p/${store.project.id}/budget` }, "Change the budget")),
     trouble ? alertBox("bad", trouble) : null, money, out, note,
     h("details", {}, h("summary", {}, "Method, number of rows, format"),
       h("div", { class: "columns-2" }, field("Method", method), field("Rows to publish", count), field("Format", format),
