@@ -361,10 +361,11 @@ def _check_persons(schema: Schema) -> None:
             f"The schema names person = {person!r} but no rows_per_person; say how many rows of a person a release may "
             "use, as in rows_per_person = 1."
         )
-    if schema.target is not None and schema.target.kind == "category" and schema.target.estimate:
-        raise SchemaError(
-            f"The classes of {schema.target.name!r} cannot be estimated beside person; declare its values."
-        )
+    for target in (column for column in schema.columns if column.role == "target"):
+        if target.kind == "category" and target.estimate:
+            raise SchemaError(
+                f"The classes of {target.name!r} cannot be estimated beside person; declare its values."
+            )
     if not 1 <= most <= MOST_PER_PERSON:
         raise SchemaError(
             f"The rows_per_person of the [table] in the schema must be {_TABLE['rows_per_person']}. Got {most} instead."
