@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,7 +36,8 @@ class Page:
         self.answers: list[tuple[str, int, bytes]] = []
 
     def post(self, action: str, **given: Any) -> Any:
-        answer = self.client.post(f"/api/{action}", json=given, headers=self.headers)
+        headers = {**self.headers, "content-type": "application/json"}
+        answer = self.client.post(f"/api/{action}", content=json.dumps(given), headers=headers)
         self.answers.append((action, answer.status_code, answer.content))
         return answer
 

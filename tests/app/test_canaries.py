@@ -93,7 +93,9 @@ def test_no_cell_in_any_answer_of_the_journey(page: Any, tmp_path: Path) -> None
     worth = page.done(page("evaluate", id=id, release=out, test=str(held), trials=1))
     assert worth["state"] == "done", worth
     page.view(page("view_job", id=worth["id"])["address"])
-    page.refused("edit", id=id, revision=state["revision"], changes=[{"names": ["share"], "set": {"low": "x"}}])
+    page.refused(
+        "edit", id=id, revision=state["revision"], changes=[{"names": ["share"], "set": {"low": "x"}}]
+    )
 
     tried = {action for action, status, _ in page.answers if status == 200}
     assert tried >= ACTIONS.keys(), f"no canary flew through {sorted(ACTIONS.keys() - tried)}"

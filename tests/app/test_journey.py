@@ -31,7 +31,10 @@ def test_a_table_is_opened_and_its_draft_is_a_file(page: Any, ward: Path) -> Non
     kinds = {one["name"]: one["keys"]["kind"] for one in state["columns"]}
     assert kinds["patient"] == "identifier"
     assert kinds["smoker"] == "boolean"
-    assert next(one["hint"] for one in state["columns"] if one["name"] == "age") == {"low": "0", "high": "120"}
+    assert next(one["hint"] for one in state["columns"] if one["name"] == "age") == {
+        "low": "0",
+        "high": "120",
+    }
     assert Path(place["new"]).read_text().startswith("# A draft.")
     again = page("schemas_for", path=str(ward))
     assert again["before"] == place["new"]
@@ -60,10 +63,14 @@ def test_a_mistake_at_the_table(page: Any, ward: Path, given: dict[str, str], wo
 def test_a_file_that_is_no_table_and_a_schema_that_is_none(page: Any, ward: Path) -> None:
     bad = ward.parent / "bad.parquet"
     bad.write_bytes(b"PAR1 nothing")
-    assert "cannot be read" in page.refused("open_table", path=str(bad), schema_path=str(ward.parent / "b.toml"))
+    assert "cannot be read" in page.refused(
+        "open_table", path=str(bad), schema_path=str(ward.parent / "b.toml")
+    )
     (ward.parent / "c.toml").write_text("[columns.age\n")
     assert "TOML" in page.refused("open_table", path=str(ward), schema_path=str(ward.parent / "c.toml"))
-    assert ".toml" in page.refused("open_table", path=str(ward), schema_path=str(ward.parent / "ward.parquet"))
+    assert ".toml" in page.refused(
+        "open_table", path=str(ward), schema_path=str(ward.parent / "ward.parquet")
+    )
     assert ward.read_bytes()[:4] == b"PAR1"
 
 
@@ -105,7 +112,10 @@ def test_edits_are_written_and_undone(page: Any, complete: dict[str, Any]) -> No
 def test_a_refused_edit_changes_nothing(page: Any, complete: dict[str, Any]) -> None:
     before = Path(complete["schema_path"]).read_text()
     said = page.refused(
-        "edit", id=complete["id"], revision=complete["revision"], changes=[{"names": ["age"], "set": {"low": "1,000"}}]
+        "edit",
+        id=complete["id"],
+        revision=complete["revision"],
+        changes=[{"names": ["age"], "set": {"low": "1,000"}}],
     )
     assert "age" in said
     assert Path(complete["schema_path"]).read_text() == before
@@ -114,7 +124,10 @@ def test_a_refused_edit_changes_nothing(page: Any, complete: dict[str, Any]) -> 
 def test_two_tabs_do_not_overwrite_each_other(page: Any, complete: dict[str, Any]) -> None:
     edited(page, complete, ["age"], unit="years")
     answer = page.post(
-        "edit", id=complete["id"], revision=complete["revision"], changes=[{"names": ["age"], "set": {"high": "5"}}]
+        "edit",
+        id=complete["id"],
+        revision=complete["revision"],
+        changes=[{"names": ["age"], "set": {"high": "5"}}],
     )
     assert answer.status_code == 409
     assert "another tab" in answer.json()["error"]
@@ -125,7 +138,10 @@ def test_a_change_on_the_disk_is_seen_and_kept(page: Any, complete: dict[str, An
     file = Path(complete["schema_path"])
     file.write_text(file.read_text().replace("high = 120", "high = 111  # by hand"))
     answer = page.post(
-        "edit", id=complete["id"], revision=complete["revision"], changes=[{"names": ["age"], "set": {"unit": "years"}}]
+        "edit",
+        id=complete["id"],
+        revision=complete["revision"],
+        changes=[{"names": ["age"], "set": {"unit": "years"}}],
     )
     assert answer.status_code == 409
     state = page("project", id=complete["id"])
@@ -137,7 +153,9 @@ def test_a_change_on_the_disk_is_seen_and_kept(page: Any, complete: dict[str, An
 def test_codebook_paste_pattern_suggestions_and_a_public_table(page: Any, ward: Path) -> None:
     folder = ward.parent
     wide = folder / "wide.parquet"
-    pq.write_table(pa.table({f"lab_{j:02d}": [0.5, 1.5] for j in range(12)} | {"ward": ["a", "b"], "age": [1, 2]}), wide)
+    pq.write_table(
+        pa.table({f"lab_{j:02d}": [0.5, 1.5] for j in range(12)} | {"ward": ["a", "b"], "age": [1, 2]}), wide
+    )
     state = page("open_table", path=str(wide), schema_path=str(folder / "wide.toml"))
     id = state["id"]
     state = page("pattern", id=id, revision=state["revision"], pattern="lab_*", set={"low": "0", "high": "9"})
@@ -145,7 +163,12 @@ def test_codebook_paste_pattern_suggestions_and_a_public_table(page: Any, ward: 
     assert "lab_03" not in Path(state["schema_path"]).read_text().split("[columns")[1]
     state = page("suggest", id=id, revision=state["revision"], names=["age", "ward"])
     assert state["filled"] == ["age"]
-    state = page("paste", id=id, revision=state["revision"], text="Name\tType\tValues\nward\tcategory\ta|b\nnone\tint\t\n")
+    state = page(
+        "paste",
+        id=id,
+        revision=state["revision"],
+        text="Name\tType\tValues\nward\tcategory\ta|b\nnone\tint\t\n",
+    )
     assert (state["filled"], state["unknown"]) == (["ward"], ["none"])
     assert state["gaps"] == 0
     book = folder / "book.csv"
@@ -156,7 +179,9 @@ def test_codebook_paste_pattern_suggestions_and_a_public_table(page: Any, ward: 
     pq.write_table(pa.table({"age": [0, 99]}), public)
     state = page("public_table", id=id, revision=state["revision"], path=str(public))
     assert next(one["keys"]["high"] for one in state["columns"] if one["name"] == "age") == 99
-    assert "must not be learned" in page.refused("public_table", id=id, revision=state["revision"], path=str(wide))
+    assert "must not be learned" in page.refused(
+        "public_table", id=id, revision=state["revision"], path=str(wide)
+    )
     assert "no column 'name'" in page.refused("paste", id=id, revision=state["revision"], text="a\tb\n1\t2")
     assert "[columns.lab_00]" in page("schema_text", id=id)["text"]
 
@@ -274,7 +299,9 @@ def test_the_worth_of_a_release_is_on_a_stamped_page(page: Any, complete: dict[s
     out, held = str(ward.parent / "out"), ward.parent / "held.parquet"
     pq.write_table(pq.read_table(ward).slice(0, 80), held)
     page.done(page("release", id=complete["id"], epsilon=1.0, delta=1e-6, out=out))
-    assert "those of the released table" in page.refused("evaluate", id=complete["id"], release=out, test=str(ward))
+    assert "those of the released table" in page.refused(
+        "evaluate", id=complete["id"], release=out, test=str(ward)
+    )
     job = page.done(page("evaluate", id=complete["id"], release=out, test=str(held), trials=1))
     assert job["state"] == "done", job
     assert "not for release" in job["result"]["stamp"]
@@ -296,7 +323,10 @@ def test_a_schema_that_cannot_be_written_is_refused(
 
     monkeypatch.setattr("gnomon.app.project.os.replace", full)
     said = page.refused(
-        "edit", id=complete["id"], revision=complete["revision"], changes=[{"names": ["age"], "set": {"high": "99"}}]
+        "edit",
+        id=complete["id"],
+        revision=complete["revision"],
+        changes=[{"names": ["age"], "set": {"high": "99"}}],
     )
     assert "No space left" in said
     monkeypatch.undo()

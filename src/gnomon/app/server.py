@@ -103,6 +103,7 @@ def bind(port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((LOOPBACK, port))
+        found.listen(100)  # before anybody is told the address
     except OSError as problem:
         found.close()
         raise ParameterError(
