@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,10 @@ class Serving:
             "Origin": f"http://127.0.0.1:{self.port}",
             "X-Gnomon-Token": self.token,
         }
-        connection.request("POST", f"/api/{action}", "{}", headers)
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read() or b"null")
+        with closing(connection):
+            connection.request("POST", f"/api/{action}", "{}", headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"null")
 
 
 @pytest.fixture

@@ -27,8 +27,9 @@ export async function choosePath({ purpose, start = null, folders = false, title
     try {
       here = await call("list_folder", { path, purpose: purpose === "release" ? "folder" : purpose, search: search.value });
     } catch (error) {
+      if (here === null && path !== null) return show(null, keep);
       become(problem, error.message);
-      return;
+      return undefined;
     }
     become(problem);
     become(place, crumbs());
@@ -39,6 +40,7 @@ export async function choosePath({ purpose, start = null, folders = false, title
     typed.value = folders || purpose === "release" ? here.path : "";
     picked = folders ? here.path : null;
     if (!keep) list.querySelector("button")?.focus();
+    return undefined;
   }
 
   function entry(one) {

@@ -24,6 +24,7 @@ export class Grid {
     columns.forEach((one) => put(this.head, [one.title], one.class ?? one.key));
     this.view.addEventListener("scroll", () => this.later(), { passive: true });
     this.root.addEventListener("keydown", (event) => this.key(event));
+    this.root.addEventListener("focusin", (event) => this.follow(event.target.closest("[data-row]")));
     this.root.addEventListener("paste", (event) => this.pasted(event));
     this.root.addEventListener("copy", (event) => this.copied(event));
     new ResizeObserver(() => this.later()).observe(this.view);
@@ -111,6 +112,14 @@ export class Grid {
       made.append(cell);
     });
     return made;
+  }
+
+  // The cursor goes where the focus is, however it came there.
+  follow(cell) {
+    if (!cell || this.editing) return;
+    this.cell()?.setAttribute("tabindex", "-1");
+    this.active = { row: Number(cell.dataset.row), column: Number(cell.dataset.column) };
+    cell.setAttribute("tabindex", "0");
   }
 
   cell() {

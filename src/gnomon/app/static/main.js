@@ -50,6 +50,7 @@ function header(view) {
 }
 
 async function show() {
+  if (/^#token=/.test(location.hash)) return;
   leave();
   leave = () => {};
   document.getElementById("said").replaceChildren();
@@ -104,6 +105,9 @@ document.getElementById("skip").addEventListener("click", (event) => {
   main.focus();
 });
 
+// an address with a fresh token may be opened in a tab that shows the page already
+addEventListener("hashchange", () => /^#token=/.test(location.hash) && location.reload());
+
 async function start() {
   const has = takeToken();
   header("table");
@@ -116,10 +120,7 @@ async function start() {
     }
     return;
   }
-  addEventListener("hashchange", () => {
-    if (/^#token=/.test(location.hash)) return location.reload();
-    show();
-  });
+  addEventListener("hashchange", show);
   await show();
 }
 

@@ -12,7 +12,6 @@ export async function tableView(main) {
   async function pickFile(folders) {
     const path = await choosePath({ purpose: "table", folders, start: state.path, title: folders ? "Choose a folder of Parquet files" : "Choose a table" });
     if (path === null) return;
-    state.path = path;
     await offer({ path });
   }
 
@@ -20,6 +19,7 @@ export async function tableView(main) {
     let found;
     try {
       found = await call("schemas_for", { path: data.path ?? null });
+      state.path = data.path ?? null;
     } catch (problem) {
       become(next, alertBox("bad", problem.message));
       return;
