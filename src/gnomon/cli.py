@@ -24,6 +24,7 @@ from gnomon.commands import (
     plan,
     release,
     reproduce,
+    sample,
     transform,
     verify,
 )
@@ -50,7 +51,7 @@ app = typer.Typer(
         "[bold]gnomon release[/] spends it."
     ),
 )
-for module in (init, check, plan, release, verify, export, transform, evaluate, audit, reproduce):
+for module in (init, check, plan, release, verify, export, sample, transform, evaluate, audit, reproduce):
     app.command(module.NAME, help=prose(module.run.__doc__))(module.run)
 app.add_typer(budget.app, name="budget")
 

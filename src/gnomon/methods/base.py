@@ -296,6 +296,9 @@ class Release(BaseEstimator):  # type: ignore[misc]
             rows = [f"the number of rows, {public.n}"]
         if public.schema.person is not None:
             rows.append(f"which column tells persons apart, {public.schema.person!r}; it is not released")
+        if public.schema.rules:
+            rows.append("declared rules between columns (schema.toml)")
+            notes.post_processing.append("rows changed where they broke a declared rule")
         return Certificate.build(
             method=self.name,
             guarantee=public.guarantee,
