@@ -107,6 +107,15 @@ def run(
             help="Refuse a table with cells that do not fit, before the charge; the promise is then for tables that do.",
         ),
     ] = False,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            "--holdout",
+            metavar="SHARE",
+            help="Keep so many of the rows back, such as 0.2, in a folder beside the release that only you can read; "
+            "'gnomon evaluate' tests on them.",
+        ),
+    ] = None,
     engine: EngineName = "local",
     cluster: Cluster = None,
     shared: Shared = None,
@@ -163,8 +172,16 @@ def run(
             progress=watch,
             engine=engine_,
             sign=sign,
+            holdout=holdout,
         )
     _tell(estimator, out, rows)
+    if holdout is not None:
+        from gnomon.release.holdout import place_of
+
+        say(
+            f"Kept back for you alone, and not part of the release: {place_of(out)}. "
+            f"See what the release is worth: gnomon evaluate --release {out} --out {out}-worth"
+        )
     say(left(balance))
 
 
