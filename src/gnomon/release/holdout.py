@@ -66,9 +66,9 @@ class Holdout:
     def held(self) -> Path:
         return self.folder / HELD
 
-    def source(self, schema: Schema) -> Source:
-        """The rows that are released; their cells are typed, so the form of the original file is no longer needed."""
-        return open_source(self.released, schema=schema.as_released())
+    def source(self, schema: Schema, *, held: bool = False) -> Source:
+        """The rows that are released, or held back; typed, so that the form of the original file is not needed."""
+        return open_source(self.held if held else self.released, schema=schema.as_released())
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -22,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from gnomon.errors import DataError, GnomonWarning, ParameterError
-from gnomon.evaluate.sides import Sides
+from gnomon.evaluation.sides import Sides
 from gnomon.methods.charging import unaccounted
 from gnomon.statistics.grid import Matrix
 
