@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gnomon.methods.classes import SHARE as CLASSES
 from gnomon.methods.classes import with_selected_classes
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.guarantee import Spendable
@@ -22,6 +23,7 @@ from gnomon.table.codec.base import either
 from gnomon.table.encode import Encoder
 from gnomon.table.raw import RawTable
 from gnomon.table.rows import RowSource
+from gnomon.table.schema import Schema
 
 Edges = npt.NDArray[np.float64]
 SHARE = 0.10  # of the budget, for all estimated columns together
@@ -50,6 +52,13 @@ class CellCounts(VectorQuery):
 
     def split(self, answer: Integers) -> list[Integers]:
         return np.split(answer, np.cumsum([len(e) - 1 for e in self.edges])[:-1])
+
+
+def share_of(schema: Schema) -> float:
+    """Of the budget, what goes to bounds and classes that the schema leaves open."""
+    kinds = {column.kind for column in schema.estimated}
+    left = (1 - SHARE if "number" in kinds else 1.0) * (1 - CLASSES if "category" in kinds else 1.0)
+    return 1 - left
 
 
 def with_estimates(data: Measurer, public: Public, notes: Notes, raw: RawTable | None) -> Public:

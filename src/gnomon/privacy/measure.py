@@ -20,6 +20,7 @@ from gnomon.errors import DataError, GnomonError
 from gnomon.privacy.guarantee import ApproxDP
 from gnomon.privacy.mechanism import Event, Noise, NoiseLaw, draw
 from gnomon.privacy.noisy_rows import NoisyRows
+from gnomon.statistics.frame import Binning
 from gnomon.statistics.queries import Query, RowQuery
 from gnomon.table.rows import RowSource
 
@@ -70,6 +71,7 @@ class Measurer:
     observer: Observer | None = None
     events: list[Event] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    counted: list[Binning] = field(default_factory=list)  # bins of columns whose cells were counted
 
     def measure(self, query: Query, loss: Any, *, rows: RowSource | None = None) -> Measurement:
         """The noisy answer of a query: one pass over the rows, one event."""
@@ -90,6 +92,7 @@ class Measurer:
             outcome = self._outcome(query.statistic, noise, value, query.release, answer)
             event = noise.event(query.statistic, loss)
             self._spend(event)
+            self.counted += query.counted()
             found.append(Measurement(query, outcome, noise.law, event))
         return found
 
