@@ -57,5 +57,11 @@ class LedgerError(GnomonError):
     """A ledger, or an exported account, that is not what was written."""
 
 
+class InterruptionError(GnomonError):
+    """Somebody stopped a release; the sentence says whether it was charged, and how to go on."""
+
+    exit_code = 130
+
+
 class GnomonWarning(UserWarning):
     """Something a custodian should know about a release that is still sound."""

@@ -187,9 +187,22 @@ def publish(
                 )
                 problem.args = (f"{problem} The budget of this release is charged;{again}",)
             raise
+        except KeyboardInterrupt as stop:
+            stop.args = (_stopped(charge, journal),)
+            raise
         journal.discard()
     assert charge.balance is not None
     return charge.balance
+
+
+def _stopped(charge: _Charge, journal: Journal) -> str:
+    """Whether a release that was interrupted was charged, and how to go on."""
+    if charge.balance is None:
+        return "Interrupted before the charge: nothing was spent and nothing was written."
+    said = f"Interrupted after the charge to account {charge.account.name!r}"
+    if journal.resumes:
+        return f"{said}: run the same command again, and it goes on without another charge."
+    return f"{said}, while noisy rows were drawn: they are lost, and another run pays again."
 
 
 @contextmanager

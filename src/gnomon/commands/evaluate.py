@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.terminal import Watch, say
+from gnomon.commands.terminal import Watch, facts, say
 from gnomon.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ def _tell(found: Evaluation, out: Path) -> None:
     from gnomon.evaluation.page import summary, worst_sentence
     from gnomon.evaluation.result import STAMP
 
+    facts(out=out, summary=summary(found), worst=[column.name for column in found.worst], **found.to_dict())
     say(summary(found))
     worst = worst_sentence(found)
     if worst is not None:

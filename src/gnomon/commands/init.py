@@ -9,7 +9,7 @@ import typer
 
 from gnomon.commands.options import Database, DataOrDatabase, SqlQuery, SqlTable, opened
 from gnomon.commands.output import new_file
-from gnomon.commands.terminal import say
+from gnomon.commands.terminal import facts, say
 
 NAME = "init"
 
@@ -59,7 +59,9 @@ def run(
     say(f"Wrote {out}: {len(drafted.names):,} columns, drafted from their names, types and form.")
     for remark in drafted.remarks:
         say(remark)
-    count, named = len(drafted.gaps()), data or "--database ..."
+    gaps = drafted.gaps()
+    facts(out=out, columns=list(drafted.names), remarks=list(drafted.remarks), open=list(gaps))
+    count, named = len(gaps), data or "--database ..."
     if count:
         many = "1 declaration is" if count == 1 else f"{count} declarations are"
         say(f"{many} to be completed from public knowledge; then: gnomon check {named} --schema {out}")

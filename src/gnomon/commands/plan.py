@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gnomon.commands.options import Delta, Epsilon, Neighbouring, ProtectedUnit, SchemaFile, Target, one_of
-from gnomon.commands.terminal import console, say
+from gnomon.commands.terminal import console, facts, say
 from gnomon.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def run(
         )
     guarantee = promised(loaded, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
     plans = plan(loaded, rows, guarantee, target)
+    facts(rows=rows, epsilon=epsilon, delta=delta, methods=[asdict(planned) for planned in plans])
     shown = "pure" if delta == 0 else f"delta = {delta:g}"
     say(
         f"{rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} ({guarantee.adjacency.value}), "

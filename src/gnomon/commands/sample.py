@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gnomon.commands.output import format_of, new_file, write_tables
-from gnomon.commands.terminal import Watch, say
+from gnomon.commands.terminal import Watch, facts, say
 from gnomon.errors import ParameterError
 
 NAME = "sample"
@@ -60,6 +60,7 @@ def run(
                 yield table
 
         write_tables(file, told(), format)
+    facts(out=out, rows=rows)
     say(f"Wrote {out}: {rows:,} rows drawn from the model of {folder}.")
     say("They are as private as the release, whose certificate holds for them too.")
 

@@ -9,7 +9,7 @@ import typer
 
 from gnomon.commands.options import Data
 from gnomon.commands.output import format_of, new_file, write_tables
-from gnomon.commands.terminal import Watch, say
+from gnomon.commands.terminal import Watch, facts, say
 
 NAME = "transform"
 
@@ -42,6 +42,7 @@ def run(
     with new_file(out) as file, Watch(passes=1) as watch:
         seen = transform_batches(source, opened.schema, opened.map, progress=watch)
         rows = write_tables(file, seen, format)
+    facts(out=out, rows=rows)
     say(f"Wrote {out}: {rows:,} rows as the release in {release} would show them.")
     if opened.map.shows_all:
         say(
