@@ -9,15 +9,15 @@ class GnomonError(Exception):
     exit_code = 2
 
 
-class ParameterError(GnomonError):
+class ParameterError(GnomonError, ValueError):
     """A parameter (epsilon, delta, n_components, ...) that cannot be used."""
 
 
-class SchemaError(GnomonError):
+class SchemaError(GnomonError, ValueError):
     """A schema that does not parse, or that does not say enough."""
 
 
-class DataError(GnomonError):
+class DataError(GnomonError, ValueError):
     """A table that cannot be read, or that does not fit its schema."""
 
 

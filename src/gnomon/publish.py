@@ -119,7 +119,7 @@ def _made(name: str, parameters: dict[str, Any]) -> Release:
         raise ParameterError(
             f"The 'method' must be auto or one of {', '.join(METHODS)}. Got {name!r} instead."
         )
-    known = METHODS[name]._get_param_names()
+    known = METHODS[name].parameter_names()
     for given in parameters:
         if given not in known:
             raise ParameterError(

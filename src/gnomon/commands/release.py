@@ -246,7 +246,7 @@ def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
     from gnomon.methods import METHODS
 
     method = METHODS[name]
-    taken = method._get_param_names()
+    taken = method.parameter_names()
     if "unit" in taken:
         parameters["unit"] = unit
     elif unit != "row":
