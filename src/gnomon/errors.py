@@ -13,7 +13,7 @@ class ParameterError(GnomonError, ValueError):
     """A parameter (epsilon, delta, n_components, ...) that cannot be used."""
 
 
-class SchemaError(GnomonError, ValueError):
+class SchemaError(GnomonError):
     """A schema that does not parse, or that does not say enough."""
 
 

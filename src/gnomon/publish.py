@@ -26,9 +26,9 @@ from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
 from gnomon.methods.charging import Account
-from gnomon.methods.opening import declared_schema
+from gnomon.methods.opening import declared_schema, promised
 from gnomon.plan import choose
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, declared
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
 from gnomon.privacy.ledger import Balance, Ledger
 from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
@@ -59,7 +59,7 @@ def publish_by_name(
     *,
     schema: Schema | str | PathLike[str],
     epsilon: float,
-    delta: float = 0.0,
+    delta: float | str = "auto",
     method: str = "auto",
     account: str | None = None,
     ledger: Ledger | None = None,
@@ -97,7 +97,9 @@ def publish_by_name(
     return Published(out, made, balance)
 
 
-def _choose(schema: Schema, source: Source, epsilon: float, delta: float, parameters: dict[str, Any]) -> str:
+def _choose(
+    schema: Schema, source: Source, epsilon: float, delta: float | str, parameters: dict[str, Any]
+) -> str:
     """What auto stands for, by public numbers."""
     try:
         unit, adjacency = (
@@ -108,10 +110,11 @@ def _choose(schema: Schema, source: Source, epsilon: float, delta: float, parame
         raise ParameterError(
             "The 'unit' must be 'row' or 'attribute', and the 'adjacency' 'replace-one' or 'add-remove'."
         ) from None
-    n = source.n_rows() if adjacency is Adjacency.REPLACE_ONE else PRIVATE_ROWS
+    private = adjacency is Adjacency.ADD_REMOVE or schema.person is not None
+    n = PRIVATE_ROWS if private else max(2, source.n_rows())
     if parameters.get("target") is not None or parameters.get("task") == "clustering":
         schema = schema.with_target(parameters.get("target"))
-    return choose(schema, max(2, n), declared(epsilon, delta, unit=unit, adjacency=adjacency))
+    return choose(schema, n, promised(schema, epsilon, delta, unit=unit, adjacency=adjacency, rows=n))
 
 
 def _made(name: str, parameters: dict[str, Any]) -> Release:

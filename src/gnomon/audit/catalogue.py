@@ -139,5 +139,5 @@ def _estimator(name: str, claim: Guarantee, p: int, calibration: str, unit: str)
     if "unit" not in taken and unit != "row":
         raise ParameterError(f"The method {name} protects one row, not one {unit}; use --unit row.")
     estimator = kind(**{key: value for key, value in wanted.items() if key in taken})
-    estimator._guarantee()  # refuses a calibration or a budget that the method does not know
+    estimator._guarantee(None)  # refuses a calibration or a budget that the method does not know
     return estimator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.options import Delta, Epsilon, Neighbouring
+from gnomon.commands.options import ClaimedDelta, Epsilon, Neighbouring
 from gnomon.commands.terminal import console, facts, say
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ BROKEN = 1
 def run(
     method: Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="The method to attack.")],
     epsilon: Epsilon,
-    delta: Delta = 0.0,
+    delta: ClaimedDelta = 0.0,
     components: Annotated[
         int | None,
         typer.Option(

@@ -12,6 +12,7 @@ from gnomon.commands.options import LedgerFile, one_of
 from gnomon.commands.speech import speaking
 from gnomon.commands.terminal import console, facts, printable, say
 from gnomon.errors import LedgerError, ParameterError
+from gnomon.privacy.guarantee import USUAL_CAP
 
 if TYPE_CHECKING:
     from gnomon.privacy.ledger import Balance, Entry
@@ -71,8 +72,13 @@ def cap(
     ],
     delta: Annotated[
         float,
-        typer.Option("--delta", "-d", metavar="D", help="The delta that all releases together may spend."),
-    ] = 0.0,
+        typer.Option(
+            "--delta",
+            "-d",
+            metavar="D",
+            help="The delta that all releases together may spend: by default ten times the usual one; 0 is pure.",
+        ),
+    ] = USUAL_CAP,
     unit: Annotated[
         str,
         typer.Option(

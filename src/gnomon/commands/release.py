@@ -27,6 +27,7 @@ from gnomon.commands.options import (
     SqlTable,
     Target,
     Task,
+    delta_of,
     one_of,
     opened,
 )
@@ -56,7 +57,7 @@ def run(
     database: Database = None,
     query: SqlQuery = None,
     table: SqlTable = None,
-    delta: Delta = 0.0,
+    delta: Delta = "auto",
     target: Target = None,
     task: Task = None,
     components: Annotated[
@@ -147,12 +148,13 @@ def run(
     one_of("--adjacency", adjacency, ("replace-one", "add-remove"))
     check_place(out)
     source = opened(data, database, query, table, declared)
-    chosen = _choose(method, declared, source, epsilon, delta, unit, adjacency)
+    asked = delta_of(delta)
+    chosen = _choose(method, declared, source, epsilon, asked, unit, adjacency)
     estimator = _estimator(
         chosen,
         unit=unit,
         epsilon=epsilon,
-        delta=delta,
+        delta=asked,
         schema=declared,
         task=task,
         n_components=_components(components),
@@ -226,7 +228,7 @@ def _components(text: str) -> int | str:
 
 
 def _choose(
-    method: str, schema: Schema, source: Source, epsilon: float, delta: float, unit: str, adjacency: str
+    method: str, schema: Schema, source: Source, epsilon: float, delta: float | str, unit: str, adjacency: str
 ) -> str:
     from gnomon.methods import METHODS
     from gnomon.methods.opening import magnitude, promised
@@ -236,9 +238,10 @@ def _choose(
     one_of("--method", method, (*METHODS, "auto"))
     if method != "auto":
         return method
-    guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
-    private = guarantee.adjacency is Adjacency.ADD_REMOVE
-    return choose(schema, magnitude(schema) if private else max(2, source.n_rows()), guarantee)
+    private = schema.person is not None or Adjacency(adjacency) is Adjacency.ADD_REMOVE
+    rows = magnitude(schema) if private else max(2, source.n_rows())
+    guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency), rows=rows)
+    return choose(schema, rows, guarantee)
 
 
 def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:

@@ -21,7 +21,7 @@ from gnomon.methods.charging import Charge, charge_for
 from gnomon.methods.opening import Opened, check_task, magnitude, open_table, promised, public_rows
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.certificate import Certificate
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta
 from gnomon.privacy.ledger import Ledger
 from gnomon.privacy.measure import Answer, Measurer, Observer
 from gnomon.statistics.grid import GRID
@@ -61,7 +61,7 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (Adjacency.REPLACE_ONE,)
 
     epsilon: float
-    delta: float = 0.0
+    delta: float | str = "auto"
     _: KW_ONLY
     schema: Schema | None = None
     bounds: Any = None
@@ -102,10 +102,11 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         `recorded` are answers of an earlier run of the same release, which are not measured again; `record` is given
         each fresh one; `seed` is that of the earlier run. `observer` watches exact and noisy answers, for audits.
         """
-        guarantee, seed = self._guarantee(), self._seed() if seed is None else seed
+        promise, seed = self._guarantee(None), self._seed() if seed is None else seed
         opened = open_table(self, X, y)
         engine = opened.source.engine(engine) or LOCAL
-        n = None if guarantee.adjacency is Adjacency.ADD_REMOVE else public_rows(opened.source)
+        n = None if promise.adjacency is Adjacency.ADD_REMOVE else public_rows(opened.source)
+        guarantee = self._guarantee(n)
         public = self._declared(opened.schema, n, guarantee, seed)
         self._check_inputs(public)
         if self.strict:
@@ -136,7 +137,7 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         made: str | None = None,
     ) -> Self:
         """The same release from its declared schema and its recorded answers, without the table; `made` is its day."""
-        public = self._declared(schema, rows, self._guarantee(), seed)
+        public = self._declared(schema, rows, self._guarantee(rows), seed)
         self._like, self.made_ = _as_it_is, made
         return self._run(Measurer(None, recorded=answers), public, None)
 
@@ -248,9 +249,13 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _unit(self) -> Unit:
         return Unit.ROW
 
-    def _guarantee(self) -> Guarantee:
-        epsilon, delta = self.epsilon, self.delta
-        who = type(self).__name__
+    def _pure(self) -> bool:
+        """Whether delta would buy nothing, so that "auto" is 0: printed calibrations, and methods that spend purely."""
+        return self.calibration == "paper" or math.isinf(self.epsilon)
+
+    def _guarantee(self, n: int | None) -> Guarantee:
+        """What is promised to a table of n rows, or of a private number of them."""
+        epsilon, who = self.epsilon, type(self).__name__
         if not isinstance(epsilon, (int, float, np.number)) or math.isnan(epsilon) or epsilon <= 0:
             raise ParameterError(
                 f"The 'epsilon' parameter of {who} must be a positive number. Got {epsilon!r} instead."
@@ -265,8 +270,13 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"The 'epsilon' parameter of {who} is infinite, which is no privacy at all; "
                 "set not_private=True (--not-private) if you mean it."
             )
+        delta: Any = self.delta
+        if isinstance(delta, str) and delta == "auto":
+            delta = 0.0 if self._pure() else auto_delta(n)
         if not isinstance(delta, (int, float, np.number)) or not 0 <= delta < 1:
-            raise ParameterError(f"The 'delta' parameter of {who} must be in [0, 1). Got {delta!r} instead.")
+            raise ParameterError(
+                f"The 'delta' parameter of {who} must be 'auto' or in [0, 1). Got {delta!r} instead."
+            )
         if 0 < delta < SMALLEST_DELTA:
             raise ParameterError(
                 f"The 'delta' parameter of {who} must be 0 or at least {SMALLEST_DELTA:g}, below which 64-bit numbers "

@@ -87,8 +87,8 @@ class Dprp(RowRelease):
 
     shares = PAPER_SHARES  # of the printed algorithm; no field, as it is no parameter of the release
 
-    def _guarantee(self) -> Guarantee:
-        found = super()._guarantee()
+    def _guarantee(self, n: int | None) -> Guarantee:
+        found = super()._guarantee(n)
         if found.delta == 0:
             raise ParameterError(
                 "The 'delta' parameter of Dprp must be positive, because its noise is Gaussian; use JlLaplace for rows "

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.errors import DataError, ParameterError
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, declared
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta, declared
 from gnomon.table.base import Source
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
@@ -89,9 +89,22 @@ def declared_schema(method: Asked, table: Any = None) -> Schema:
 
 
 def promised(
-    schema: Schema | None, epsilon: float, delta: float, *, unit: Unit = Unit.ROW, adjacency: Adjacency
+    schema: Schema | None,
+    epsilon: float,
+    delta: float | str,
+    *,
+    unit: Unit = Unit.ROW,
+    adjacency: Adjacency,
+    rows: int | None = None,
 ) -> Guarantee:
-    """The guarantee of a release: a schema that names persons protects each with all rows, and keeps n private."""
+    """The guarantee of a release: a schema that names persons protects each with all rows, and keeps n private.
+
+    A delta of "auto" follows from `rows` where their number is public.
+    """
+    persons = schema is not None and schema.person is not None
+    if isinstance(delta, str):
+        private = persons or adjacency is Adjacency.ADD_REMOVE
+        delta = _auto(delta, None if private else rows)
     if schema is None or schema.person is None:
         return declared(epsilon, delta, unit=unit, adjacency=adjacency)
     if unit is Unit.ATTRIBUTE:
@@ -102,6 +115,12 @@ def promised(
     assert schema.rows_per_person is not None
     most = schema.rows_per_person
     return declared(epsilon, delta, unit=Unit.PERSON, adjacency=Adjacency.ADD_REMOVE, rows=most)
+
+
+def _auto(delta: str, rows: int | None) -> float:
+    if delta != "auto":
+        raise ParameterError(f"The 'delta' parameter must be 'auto' or in [0, 1). Got {delta!r} instead.")
+    return auto_delta(rows)
 
 
 def magnitude(schema: Schema, expected: int | None = None) -> int:
