@@ -27,6 +27,7 @@ from gnomon.methods import METHODS
 from gnomon.methods.base import Release
 from gnomon.methods.charging import Account
 from gnomon.methods.opening import declared_schema, promised
+from gnomon.notebook import framed
 from gnomon.plan import choose
 from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
 from gnomon.privacy.ledger import Balance, Ledger
@@ -51,6 +52,9 @@ class Published:
     folder: Path
     method: Release
     balance: Balance
+
+    def _repr_html_(self) -> str:
+        return framed((self.folder / "report.html").read_text(encoding="utf-8"))
 
 
 def publish_by_name(

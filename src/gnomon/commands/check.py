@@ -66,7 +66,14 @@ def run(
         raise SchemaError(gaps.sentences[0] + _more(len(gaps.sentences) + len(report.problems)))
     if not report.ok:
         raise DataError(report.problems[0] + _more(len(report.problems)))
-    say("The table fits its schema: a strict release would accept it.")
+    out = [column.name for column in report.columns if column.out_of_bounds]
+    if out:
+        named = ", ".join(out[:5]) + (" and more" if len(out) > 5 else "")
+        say(
+            f"Cells out of bounds would be clipped to them: {named}. Widen the bounds if these cells can be right."
+        )
+    more = "" if loaded.rows is not None else f" --rows {report.rows}"
+    say(f"The table fits its schema. Next: gnomon plan --schema {schema}{more} --epsilon 1")
 
 
 def _counts(column: Any) -> dict[str, int]:

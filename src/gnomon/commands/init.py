@@ -36,7 +36,7 @@ def run(
         typer.Option(
             "--from-public",
             metavar="FILE",
-            help="A table that needs no protection, to learn bounds and categories from.",
+            help="Another table, which anybody may see: its bounds and categories go into the schema, and are published.",
         ),
     ] = None,
 ) -> None:
@@ -49,9 +49,11 @@ def run(
     """
     from gnomon.table.codebook import read_codebook
     from gnomon.table.draft import draft
-    from gnomon.table.learn import learn
+    from gnomon.table.learn import learn, refuse_same
 
     book = None if codebook is None else read_codebook(codebook)
+    if from_public is not None and data is not None:
+        refuse_same(from_public, data)
     given = data if database is None else opened(data, database, query, table)
     drafted = draft(given, book, None if from_public is None else learn(from_public))
     with new_file(out) as file:

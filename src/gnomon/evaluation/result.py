@@ -14,8 +14,8 @@ from gnomon.evaluation.measure import Measure
 from gnomon.evaluation.membership import Membership
 from gnomon.evaluation.sides import Published
 from gnomon.evaluation.worst import CLEARLY, SHOWN, ColumnLikeness
+from gnomon.notebook import framed
 from gnomon.release.folder import whole_or_absent
-from gnomon.report.notebook import framed
 
 STAMP = "compares with the real data, not for release"
 SIDES = {

@@ -175,7 +175,9 @@ def public_rows(source: Source) -> int:
     """The number of rows where it is public; a release needs two."""
     n = source.n_rows()
     if n < 2:
-        raise DataError(f"The table has too few rows (n_samples={n}); a release needs at least 2.")
+        raise DataError(
+            f"The table has {n} row{'' if n == 1 else 's'} (n_samples={n}); a release needs at least 2."
+        )
     if n >= MOST_ROWS:
         raise DataError("The table has 2^30 rows or more, past what exact integer sums hold; split it.")
     return n

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gnomon.engine.base import Progress, quiet
 from gnomon.errors import DataError, OutputError, ParameterError
 from gnomon.methods.base import Release
+from gnomon.notebook import framed
 from gnomon.privacy.certificate import LARGEST, Certificate
 from gnomon.release import croissant
 from gnomon.release import sign as signing
@@ -182,6 +183,9 @@ class Opened:
     def report(self) -> Path:
         """The page for people."""
         return self.path / "report.html"
+
+    def _repr_html_(self) -> str:
+        return framed(self.report.read_text(encoding="utf-8"))
 
     @cached_property
     def model(self) -> Any:

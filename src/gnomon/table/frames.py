@@ -297,7 +297,9 @@ def _matrix(X: Any) -> Any:
 
 
 def as_array(data: Any) -> Any:
-    """Whatever can only be an array as one; anything else as it is."""
+    """Whatever can only be an array as one; anything else, and an array with masked cells, as it is."""
+    if isinstance(data, np.ndarray):
+        return data
     if isinstance(data, list) or (
         hasattr(data, "__array__") and eager_frame(data) is None and not _speaks(data)
     ):
