@@ -49,7 +49,7 @@ def test_the_short_way(tmp_path: Path, ledger: gn.Ledger) -> None:
         tmp_path / "ward.parquet", tmp_path / "out", schema=tmp_path / "schema.toml", epsilon=1, ledger=ledger
     )
     assert done.folder == tmp_path / "out"
-    assert open_release(done.folder).certificate.guarantee == done.method.guarantee_ == gn.PureDP(1.0)
+    assert open_release(done.folder).certificate.guarantee == done.method.guarantee_ == gn.ApproxDP(1.0, 1e-6)
     assert done.balance == ledger.show("ward")
     assert done.balance.epsilon_spent == 1.0
 

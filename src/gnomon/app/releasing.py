@@ -10,10 +10,10 @@ from gnomon.app.budget import Neighbouring, shown
 from gnomon.app.jobs import Job, Stopped
 from gnomon.app.workspace import Workspace
 from gnomon.errors import GnomonError, ParameterError
-from gnomon.evaluate.evaluation import STAMP
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.page import summary
-from gnomon.evaluate.run import evaluate as evaluate_release
+from gnomon.evaluation.evaluation import STAMP
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.page import summary
+from gnomon.evaluation.run import evaluate as evaluate_release
 from gnomon.privacy.certificate import Certificate
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.ledger import Balance, Ledger

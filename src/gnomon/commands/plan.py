@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.options import Delta, Epsilon, Neighbouring, ProtectedUnit, SchemaFile, Target, one_of
-from gnomon.commands.terminal import console, say
+from gnomon.commands.options import (
+    Delta,
+    Epsilon,
+    Neighbouring,
+    ProtectedUnit,
+    SchemaFile,
+    Target,
+    delta_of,
+    one_of,
+)
+from gnomon.commands.terminal import console, facts, say
 from gnomon.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -28,7 +38,7 @@ def run(
             help="How many rows the table has, if not about as many as the schema says.",
         ),
     ] = None,
-    delta: Delta = 0.0,
+    delta: Delta = "auto",
     target: Target = None,
     unit: ProtectedUnit = "row",
     adjacency: Neighbouring = "replace-one",
@@ -38,7 +48,7 @@ def run(
     Spreads are standard deviations of the data themselves: noise of 0.1 spreads is a tenth of what people
     differ by anyway. Plan as often as you like, with several epsilons, before you release once.
 
-    [bold]Example[/]: gnomon plan --schema schema.toml --rows 5000 --epsilon 1 --delta 1e-6
+    [bold]Example[/]: gnomon plan --schema schema.toml --rows 5000 --epsilon 1
     """
     from gnomon.methods.opening import promised
     from gnomon.plan import choose, elsewhere, plan
@@ -54,9 +64,12 @@ def run(
         raise ParameterError(
             "The option --rows must be given, because the [table] of the schema says no rows."
         )
-    guarantee = promised(loaded, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
+    guarantee = promised(
+        loaded, epsilon, delta_of(delta), unit=Unit(unit), adjacency=Adjacency(adjacency), rows=rows
+    )
     plans = plan(loaded, rows, guarantee, target)
-    shown = "pure" if delta == 0 else f"delta = {delta:g}"
+    facts(rows=rows, epsilon=epsilon, delta=guarantee.delta, methods=[asdict(planned) for planned in plans])
+    shown = "pure" if guarantee.delta == 0 else f"delta = {guarantee.delta:g}"
     say(
         f"{rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} ({guarantee.adjacency.value}), "
         f"{len(loaded.released):,} released columns. No data were read."

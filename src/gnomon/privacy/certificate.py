@@ -19,6 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from gnomon.errors import DataError, GnomonError
+from gnomon.notebook import listed
 from gnomon.privacy.accounting import compose, guarantee_of
 from gnomon.privacy.guarantee import (
     ZCDP,
@@ -278,6 +279,19 @@ class Certificate(_Part):
     def with_files(self, hashes: Mapping[str, str], *, released_rows: int | None = None) -> Certificate:
         """The same certificate, bound to the released files by their SHA-256."""
         return self.model_copy(update={"files": dict(sorted(hashes.items())), "released_rows": released_rows})
+
+    def _repr_html_(self) -> str:
+        p = self.privacy
+        facts = {
+            "holds": "yes" if self.holds else "NO",
+            "epsilon": f"{p.epsilon:g}",
+            "delta": f"{p.delta:g}",
+            "unit": p.unit.value,
+            "adjacency": p.adjacency.value,
+            "method": self.method,
+            "rows": "private" if self.rows is None else f"{self.rows:,}",
+        }
+        return listed(f"Certificate of {self.table}", {**facts, "statement": self.statement})
 
     def to_yaml(self) -> str:
         """YAML in a fixed order, wrapped for people."""

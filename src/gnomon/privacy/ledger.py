@@ -34,7 +34,15 @@ from typing import Any, TypeVar
 
 from gnomon.errors import BudgetError, ConversionError, GnomonError, LedgerError, ParameterError
 from gnomon.privacy.conversion import converted
-from gnomon.privacy.guarantee import Adjacency, GaussianDP, Guarantee, Neighbours, Unit, declared
+from gnomon.privacy.guarantee import (
+    USUAL_CAP,
+    Adjacency,
+    GaussianDP,
+    Guarantee,
+    Neighbours,
+    Unit,
+    declared,
+)
 from gnomon.privacy.rounding import as_written
 
 T = TypeVar("T")
@@ -166,7 +174,7 @@ class Ledger:
         self,
         account: str,
         epsilon: float,
-        delta: float = 0.0,
+        delta: float = USUAL_CAP,
         *,
         unit: Unit = Unit.ROW,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,

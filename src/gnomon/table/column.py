@@ -205,9 +205,11 @@ def _check_bounds_given(column: Column) -> None:
     if column.low is not None and column.high is not None:
         return
     lacking = " and ".join(key for key in ("low", "high") if getattr(column, key) is None)
-    remedy = "declare low and high from public knowledge"
+    remedy = (
+        "declare it from public knowledge" if " and " not in lacking else "declare both from public knowledge"
+    )
     if column.kind == "number":
-        remedy += ", or write estimate = true to pay for a private estimate from the release's budget"
+        remedy += ", or write estimate = true, which pays for a private estimate"
     raise SchemaError(f"The column {column.name!r} has no {lacking}; {remedy}.")
 
 

@@ -14,7 +14,7 @@ from gnomon.table.convert import converters
 from gnomon.table.file_types import open_file
 from gnomon.table.files import CsvSource
 from gnomon.table.form import PLAIN
-from gnomon.table.frames import ArraySource, beside, eager_frame, open_frame
+from gnomon.table.frames import ArraySource, as_array, beside, eager_frame, open_frame, refuse_sparse
 from gnomon.table.schema import Schema
 
 __all__ = ["BATCH_ROWS", "Source", "open_source", "with_names"]
@@ -37,7 +37,9 @@ def open_source(data: Any, y: Any = None, schema: Schema | None = None) -> Sourc
 def _opened(data: Any, y: Any, schema: Schema | None) -> Source:
     if isinstance(data, tuple) and len(data) == 2 and y is None:
         data, y = data
-    if isinstance(data, np.ndarray | list):
+    refuse_sparse(data)
+    data = as_array(data)
+    if isinstance(data, np.ndarray):
         return ArraySource(data, y, schema)
     if y is not None:
         frame = eager_frame(data)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,15 +12,17 @@ import numpy.typing as npt
 
 from gnomon.engine.base import Progress, quiet
 from gnomon.errors import ParameterError
-from gnomon.evaluate import classify, cluster, fidelity, regress
-from gnomon.evaluate.closest import closest_records
-from gnomon.evaluate.evaluation import Evaluation
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.measure import gathered
-from gnomon.evaluate.membership import attack_release
-from gnomon.evaluate.script import Analysis, analysed, load_script
-from gnomon.evaluate.sides import Side, Sides, load, sample
+from gnomon.evaluation import classify, cluster, fidelity, regress
+from gnomon.evaluation.closest import closest_records
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.measure import gathered
+from gnomon.evaluation.membership import attack_release
+from gnomon.evaluation.result import Evaluation
+from gnomon.evaluation.script import Analysis, analysed, load_script
+from gnomon.evaluation.sides import Side, Sides, load, published, sample
+from gnomon.evaluation.worst import ColumnLikeness, columns_compared
 from gnomon.privacy.certificate import Certificate
+from gnomon.release.holdout import holdout_of
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
@@ -29,7 +33,7 @@ Scores = dict[str, dict[str, float]]  # by metric and side
 
 def evaluate(
     release: Any,
-    real: Any,
+    real: Any = None,
     test: Any = None,
     *,
     task: str | None = None,
@@ -47,9 +51,10 @@ def evaluate(
     release : a release folder, a fitted method, or a list of them: independent releases of the same table are trials
         that show the effect of the noise.
     real, test : the table that was released, and real rows to test on: a path, a frame, or arrays (X, y). Without
-        `test`, models are tested on the rows of `real`, which flatters the ceiling.
+        `test`, models are tested on the rows of `real`, which flatters the ceiling. Without both, they are what
+        `release --holdout` kept back beside the folder.
     task : "clustering" leaves the target out; by default what the schema declares.
-    trials : how often training and test rows are resampled, with replacement, for each release.
+    trials : how often rows are drawn again for each release: released ones from its model, real ones with replacement.
     limits : how many rows are looked at.
     script : a Python file (or a function) with analyse(table) -> dict[str, float], run on real and released rows.
     membership : also attack the release's method with shadow models (classification only; fits the method 11 times).
@@ -61,20 +66,24 @@ def evaluate(
     analysis = None if script is None else load_script(script)
     rng = np.random.default_rng(random_state)
     utility, likeness, closeness, scripted, certificates = [], [], [], [], []
+    columns: tuple[ColumnLikeness, ...] = ()
     for number, one in enumerate(releases):
-        sides = load(one, real, test, limits, rng)
+        train, tested = _tables(one, real, test)
+        sides = load(one, train, tested, limits, rng)
         certificates.append(sides.published.certificate)
         _same_kind(certificates)
         sides = sides.without_target() if task == "clustering" else sides
         runs = []
         for trial in range(trials):
             progress("training and testing", number * trials + trial, len(releases) * trials)
-            runs.append(_utility(_resampled(sides, rng) if trials > 1 else sides, limits, rng))
+            drawn = _resampled(sides, rng, anew=trial > 0) if trials > 1 else sides
+            runs.append(_utility(drawn, limits, rng))
         utility.append(runs)
-        likeness.append([_likeness(sides, limits, rng, tested=test is not None)])
+        likeness.append(_likenesses(sides, limits, rng, trials, tested=tested is not None))
+        columns = columns or _columns(sides)
         closeness.append([closest_records(sides.released, sides.mapped, sides.mapped_test, limits, rng)])
         if analysis is not None:
-            scripted.append([_scripted(sides, real, analysis, limits, rng)])
+            scripted.append([_scripted(sides, train, analysis, limits, rng)])
     progress("training and testing", len(releases) * trials, len(releases) * trials)
     return Evaluation(
         published=sides.published,
@@ -83,7 +92,11 @@ def evaluate(
         limits=limits,
         releases=len(releases),
         trials=trials,
-        tested_on_training=test is None,
+        tested_on_training=tested is None,
+        shared=sides.shared,
+        redrawn=sides.published.redraw is not None,
+        rarest=_rarest(sides),
+        columns=columns,
         utility=gathered(utility),
         fidelity=gathered(likeness),
         closest=gathered(closeness),
@@ -117,8 +130,35 @@ def _same_kind(certificates: list[Certificate]) -> None:
         )
 
 
-def _resampled(sides: Sides, rng: np.random.Generator) -> Sides:
-    """Every set of rows drawn anew with replacement; real rows and their images stay together."""
+def _tables(release: Any, real: Any, test: Any) -> tuple[Any, Any]:
+    """The real rows, or those that `release --holdout` kept beside the folder."""
+    if real is not None:
+        return real, test
+    kept = holdout_of(Path(release)) if isinstance(release, str | PathLike) else None
+    if kept is None:
+        raise ParameterError(
+            "Evaluating needs the table that was released and rows to test on: --real and --test (real=..., test=...); "
+            "without them, a release made with --holdout."
+        )
+    schema = published(release).schema
+    return kept.source(schema), kept.source(schema, held=True) if test is None else test
+
+
+def _rarest(sides: Sides) -> float | None:
+    """The share of the rarest class that the test rows have."""
+    if sides.task != "classification" or sides.real_test.y is None:
+        return None
+    return float(np.unique(sides.real_test.y, return_counts=True)[1].min() / len(sides.real_test))
+
+
+def _columns(sides: Sides) -> tuple[ColumnLikeness, ...]:
+    if sides.published.map.components_only:
+        return ()
+    return columns_compared(sides.released.table, sides.real.table, sides.published.data_schema)
+
+
+def _resampled(sides: Sides, rng: np.random.Generator, *, anew: bool) -> Sides:
+    """Released rows as they are or drawn anew, real rows with replacement; these and their images stay together."""
 
     def again(side: Side) -> npt.NDArray[np.int64]:
         return rng.integers(0, len(side), len(side))
@@ -126,7 +166,7 @@ def _resampled(sides: Sides, rng: np.random.Generator) -> Sides:
     train, test = again(sides.real), again(sides.real_test)
     return replace(
         sides,
-        released=sides.released.take(again(sides.released)),
+        released=sides.redrawn(rng) if anew else sides.released,
         mapped=sides.mapped.take(train),
         real=sides.real.take(train),
         mapped_test=sides.mapped_test.take(test),
@@ -169,6 +209,18 @@ def _clustering(sides: Sides, limits: Limits, rng: np.random.Generator) -> Score
 def _by_metric(by_side: Scores) -> Scores:
     metrics = next(iter(by_side.values()))
     return {metric: {side: scores[metric] for side, scores in by_side.items()} for metric in metrics}
+
+
+def _likenesses(
+    sides: Sides, limits: Limits, rng: np.random.Generator, trials: int, *, tested: bool
+) -> list[Scores]:
+    """Fidelity of the rows that were published, with its ceiling and floor, and of rows that are drawn anew."""
+    first = _likeness(sides, limits, rng, tested=tested)
+    if sides.published.redraw is None or sides.published.map.components_only:
+        return [first]
+    schema = sides.published.data_schema
+    more = (fidelity.compare(sides.redrawn(rng), sides.real, schema, limits, rng) for _ in range(trials - 1))
+    return [first, *(_by_metric({"release": scores}) for scores in more)]
 
 
 def _likeness(sides: Sides, limits: Limits, rng: np.random.Generator, *, tested: bool) -> Scores:

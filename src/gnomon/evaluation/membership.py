@@ -22,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from gnomon.errors import DataError, GnomonWarning, ParameterError
-from gnomon.evaluate.sides import Sides
+from gnomon.evaluation.sides import Sides
 from gnomon.methods.charging import unaccounted
 from gnomon.statistics.grid import Matrix
 
@@ -157,7 +157,7 @@ def attack_release(sides: Sides, rng: np.random.Generator) -> Membership:
         "calibration": certificate.calibration,
         "not_private": math.isinf(certificate.privacy.epsilon),
     }
-    taken = kind._get_param_names()
+    taken = kind.parameter_names()
     method = kind(**{name: value for name, value in wanted.items() if name in taken})
     assert sides.real.y is not None
     return membership_inference(method, sides.real.X, sides.real.y, random_state=int(rng.integers(2**31)))

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import DataError, ParameterError
-from gnomon.evaluate.limits import Limits
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.shared import shared_rows, warning
 from gnomon.methods.base import Release
 from gnomon.privacy.certificate import Certificate
 from gnomon.release.folder import open_release
@@ -52,6 +53,7 @@ class Published:
     map: PublicMap
     rows: Callable[[], Source]
     noise_std: float | None  # of one component of a row release
+    redraw: Callable[[int, int], pa.Table] | None = None  # so many rows of its model, by another seed
 
     @property
     def data_schema(self) -> Schema:
@@ -84,6 +86,14 @@ class Sides:
     places: npt.NDArray[np.int64]
     aligned: Side | None  # in a row release, the released rows of the records of `real`
     counts: dict[str, int]
+    shared: str | None = None  # a sentence, where train and test share rows
+
+    def redrawn(self, rng: np.random.Generator) -> Side:
+        """As many released rows again: drawn anew from the model, or resampled where a release has none."""
+        if self.published.redraw is None:
+            return self.released.take(rng.integers(0, len(self.released), len(self.released)))
+        drawn = _side(self.published.redraw(len(self.released), int(rng.integers(2**62))), self.published)
+        return drawn if self.released.y is not None else replace(drawn, y=None)
 
     def without_target(self) -> Sides:
         """The same rows for clustering."""
@@ -104,6 +114,7 @@ def published(release: Any) -> Published:
             found.public_map(),
             lambda: open_source(pa.concat_tables(found.sample_batches(found.n_rows_))),
             getattr(found, "noise_std_", None),
+            _redraw(lambda: found) if found.publishes == "model" else None,
         )
     path = Path(release)
     opened = open_release(path)
@@ -113,7 +124,12 @@ def published(release: Any) -> Published:
     held = load_arrays(path / "map.npz")
     noise = float(held["noise_std"]) if "noise_std" in held else None
     folder = Published(opened.certificate, opened.schema, opened.map, lambda: open_source(data[0]), noise)
-    return replace(folder, rows=lambda: open_source(data[0], schema=folder.data_schema))
+    again = _redraw(lambda: opened.model) if opened.synthetic else None
+    return replace(folder, rows=lambda: open_source(data[0], schema=folder.data_schema), redraw=again)
+
+
+def _redraw(model: Callable[[], Any]) -> Callable[[int, int], pa.Table]:
+    return lambda n, seed: pa.concat_tables(model().sample_batches(n, seed))
 
 
 def load(release: Any, real: Any, test: Any, limits: Limits, rng: np.random.Generator) -> Sides:
@@ -132,6 +148,7 @@ def load(release: Any, real: Any, test: Any, limits: Limits, rng: np.random.Gene
     kept, places = sample(source, columns, limits.train, rng)
     kept_test, _ = sample(tested, columns, limits.test, rng)
     encoder = Encoder(schema)
+    told = None if test is None else warning(*shared_rows(source, tested, encoder), tested.n_rows())
     aligned = None
     if seen.map.components_only and rows.n_rows() == source.n_rows():
         aligned = _side(take(rows, drawn.column_names, places), seen)
@@ -147,6 +164,7 @@ def load(release: Any, real: Any, test: Any, limits: Limits, rng: np.random.Gene
         places=places,
         aligned=aligned,
         counts={"released": rows.n_rows(), "real": source.n_rows(), "test": tested.n_rows()},
+        shared=told,
     )
 
 

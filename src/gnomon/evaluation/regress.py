@@ -14,8 +14,8 @@ from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.sides import Side
 
 MODELS = ("ridge", "kernel ridge", "forest")
 METRICS = ("RMSE", "R2")

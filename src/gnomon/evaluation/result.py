@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gnomon.evaluate.closest import WARNING
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.measure import Measure
-from gnomon.evaluate.membership import Membership
-from gnomon.evaluate.sides import Published
+from gnomon.evaluation.closest import WARNING
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.measure import Measure
+from gnomon.evaluation.membership import Membership
+from gnomon.evaluation.sides import Published
+from gnomon.evaluation.worst import CLEARLY, SHOWN, ColumnLikeness
+from gnomon.notebook import framed
 from gnomon.release.folder import whole_or_absent
 
 STAMP = "compares with the real data, not for release"
@@ -36,6 +38,10 @@ class Evaluation:
     releases: int
     trials: int
     tested_on_training: bool
+    shared: str | None  # a warning, where train and test share rows
+    redrawn: bool  # whether trials drew released rows anew from the model
+    rarest: float | None  # the share of the rarest class of the test rows
+    columns: tuple[ColumnLikeness, ...]  # the worst first
     utility: dict[str, dict[str, By]]
     fidelity: dict[str, By]
     closest: By
@@ -43,9 +49,14 @@ class Evaluation:
     membership: Membership | None
 
     @property
+    def worst(self) -> tuple[ColumnLikeness, ...]:
+        """The columns that are farthest from the real ones, a few at most."""
+        return tuple(column for column in self.columns[:SHOWN] if column.distance >= CLEARLY)
+
+    @property
     def notes(self) -> list[str]:
-        """What a reader must know about the numbers: subsamples, resamples, intervals."""
-        found = []
+        """What a reader must know about the numbers: shared rows, subsamples, redraws, intervals."""
+        found = [] if self.shared is None else [f"Warning: {self.shared}"]
         for name, rows, limit in (
             ("released", self.counts["released"], self.limits.train),
             ("real", self.counts["real"], self.limits.train),
@@ -70,9 +81,10 @@ class Evaluation:
                 )
             )
         elif self.trials > 1:
+            what = "redraws of the rows from the model" if self.redrawn else "resamples of the rows"
             found.append(
-                f"Intervals hold 95% of {self.trials} resamples of the rows of one release; they say nothing about what "
-                "another draw of its noise would have given."
+                f"Intervals hold 95% of {self.trials} {what} of one release; they say nothing about what another draw of "
+                "its noise would have given."
             )
         return found
 
@@ -98,15 +110,20 @@ class Evaluation:
             "sides": SIDES,
             "utility": _plain(self.utility),
             "fidelity": _plain(self.fidelity),
+            "rarest_class": self.rarest,
+            "columns": [column.to_dict() for column in self.columns],
             "script": _plain(self.script),
             "closest_record": {"warning": WARNING, **_plain(self.closest)},
             "membership": None if self.membership is None else self.membership.to_dict(),
         }
 
     def to_html(self) -> str:
-        from gnomon.evaluate.page import evaluation_page
+        from gnomon.evaluation.page import evaluation_page
 
         return evaluation_page(self, STAMP, SIDES)
+
+    def _repr_html_(self) -> str:
+        return framed(self.to_html())
 
     def save(self, out: str | Path) -> None:
         """Write metrics.json and evaluation.html to a new folder."""

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.sides import Side
 
 MODELS = ("logistic", "svm", "forest")
 METRICS = ("accuracy", "balanced accuracy", "AUROC", "AUPRC")

@@ -8,8 +8,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import gnomon as gn
 from gnomon.errors import DataError, ParameterError
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.membership import leakage_curve, membership_inference
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.membership import leakage_curve, membership_inference
 
 
 def noise_labels(n: int = 900, m: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,8 @@ class Measure:
     """Values by release and trial.
 
     Several releases: the interval is a Student 95% confidence interval of the mean over releases, which includes their
-    noise. One release: resampled rows are all there is, and the interval holds 95% of resamples (mean +- t sd); it says
-    nothing about what another draw of the noise would have given.
+    noise. One release: the interval holds 95% of the draws of its rows (mean +- t sd); it says nothing about what another
+    draw of the noise would have given.
     """
 
     values: tuple[tuple[float, ...], ...]
@@ -46,8 +46,11 @@ class Measure:
 
 
 def gathered(runs: Sequence[Sequence[Any]]) -> Any:
-    """Nested dicts of numbers, by release and trial -> the same dicts of measures."""
+    """Nested dicts of numbers, by release and trial -> the same dicts of measures; a trial may lack some of them."""
     first = runs[0][0]
     if isinstance(first, dict):
-        return {key: gathered([[trial[key] for trial in release] for release in runs]) for key in first}
+        return {
+            key: gathered([[trial[key] for trial in release if key in trial] for release in runs])
+            for key in first
+        }
     return Measure(tuple(tuple(float(value) for value in release) for release in runs))

@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 
 from gnomon.errors import DataError, ParameterError
-from gnomon.evaluate import classify, cluster, fidelity, regress
-from gnomon.evaluate.closest import closest_records
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.measure import Measure, gathered
-from gnomon.evaluate.script import analysed, load_script
-from gnomon.evaluate.sides import Side, take
+from gnomon.evaluation import classify, cluster, fidelity, regress
+from gnomon.evaluation.closest import closest_records
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.measure import Measure, gathered
+from gnomon.evaluation.script import analysed, load_script
+from gnomon.evaluation.sides import Side, take
 from gnomon.table.column import Column
 from gnomon.table.schema import Schema
 from gnomon.table.source import open_source

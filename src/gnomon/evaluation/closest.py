@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.sides import Side
 from gnomon.statistics.grid import Matrix
 
 WARNING = (

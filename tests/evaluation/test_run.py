@@ -1,5 +1,6 @@
 """An evaluation from end to end: model and row releases, folders and fitted methods, three tasks."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,9 +10,13 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import DataError, ParameterError
-from gnomon.evaluate import Limits
-from gnomon.evaluate.evaluation import STAMP
-from gnomon.table.schema import Schema
+from gnomon.evaluation import Limits
+from gnomon.evaluation.page import summary, worst_sentence
+from gnomon.evaluation.result import STAMP
+from gnomon.evaluation.shared import shared_rows, warning
+from gnomon.table.encode import Encoder
+from gnomon.table.schema import Column, Schema
+from gnomon.table.source import open_source
 
 QUICK = Limits(train=400, test=300, kernel=100, silhouette=200, pairs=500)
 
@@ -47,7 +52,7 @@ def test_subsamples_and_intervals_are_declared(found) -> None:  # type: ignore[n
     assert "Of 800 real rows, 400 drawn at random" in notes
     assert "Of 400 test rows, 300 drawn at random" in notes
     assert "trained on 100 of them" in notes
-    assert "resamples of the rows of one release" in notes
+    assert "redraws of the rows from the model of one release" in notes
 
 
 def test_metrics_and_page_are_stamped_and_written_whole(found, tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -148,3 +153,71 @@ def test_refusals(ward, tmp_path) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(DataError, match="has no data"):
         gn.evaluate(tmp_path / "half", train, test)
     assert isinstance(Schema.load(ward / "model" / "schema.toml"), Schema)
+
+
+def test_the_worst_columns_are_named_and_drawn_under_the_stamp(found) -> None:  # type: ignore[no-untyped-def]
+    names = [column.name for column in found.columns]
+    assert sorted(names) == ["age", "dose", "outcome", "smoker", "ward"]
+    distances = [column.distance for column in found.columns]
+    assert distances == sorted(distances, reverse=True)
+    for column in found.columns:
+        assert sum(column.real) == pytest.approx(1)
+        assert sum(column.released) == pytest.approx(1)
+        apart = sum(abs(a - b) for a, b in zip(column.real, column.released, strict=True)) / 2
+        assert apart == pytest.approx(column.distance)
+    far = dataclasses.replace(found, columns=(dataclasses.replace(found.columns[0], distance=0.4),))
+    assert f"{names[0]} (0.40)" in str(worst_sentence(far))
+    page = far.to_html()
+    assert page.count('class="bars"') == 1
+    assert page.count(STAMP) == 4  # title, top, bottom, and the plot itself
+    near = dataclasses.replace(found, columns=(dataclasses.replace(found.columns[0], distance=0.01),))
+    assert "No column is far" in str(worst_sentence(near))
+
+
+def test_intervals_of_a_model_are_over_redraws(found) -> None:  # type: ignore[no-untyped-def]
+    drawn = found.fidelity["one-way marginals"]["release"]
+    assert len(set(drawn.values[0])) == 2
+    assert drawn.interval is not None
+    assert found.fidelity["one-way marginals"]["floor"].interval is None
+
+
+def test_where_a_class_is_rare_the_headline_weighs_classes_equally(found) -> None:  # type: ignore[no-untyped-def]
+    assert "classes weighted equally" not in summary(found)
+    rare = dataclasses.replace(found, rarest=0.03)
+    balanced = found.utility["logistic"]["balanced accuracy"]
+    assert "classes weighted equally" in summary(rare)
+    assert f"{100 * balanced['release'].mean:.1f}%" in summary(rare)
+    assert f"{100 * balanced['floor'].mean:.1f}% and 0.50" in summary(rare)
+    assert "3.0%" in summary(rare)
+
+
+def test_rows_that_train_and_test_share_are_pointed_out(ward, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    train, test = (pq.read_table(ward / f"{name}.parquet") for name in ("train", "test"))
+    assert not any("Warning" in note for note in _quick(ward, test).notes)
+    mixed = pa.concat_tables([train.slice(0, 100), test.slice(0, 200)])
+    assert any(
+        "33% of the test rows are rows of the released table" in note for note in _quick(ward, mixed).notes
+    )
+
+
+def test_equal_rows_by_chance_are_no_warning() -> None:
+    """A table of few distinct rows shares them with any other of its kind."""
+    schema = Schema(name="few", columns=(Column(name="a", kind="boolean"), Column(name="b", kind="boolean")))
+    rng = np.random.default_rng(0)
+    one, two = (pa.table({name: rng.random(500) < 0.4 for name in "ab"}) for _ in range(2))
+    shared, twins = shared_rows(open_source(one), open_source(two), Encoder(schema))
+    assert shared == 1.0
+    assert warning(shared, twins, 500) is None
+    assert warning(0.9, 0.1, 500) is not None
+
+
+def _quick(ward, test):  # type: ignore[no-untyped-def]
+    return gn.evaluate(
+        ward / "model",
+        ward / "train.parquet",
+        test,
+        trials=1,
+        task="clustering",
+        limits=QUICK,
+        random_state=0,
+    )

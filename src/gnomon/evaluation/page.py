@@ -8,9 +8,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from gnomon.evaluate import fidelity
-from gnomon.evaluate.closest import WARNING
-from gnomon.evaluate.measure import Measure
+from gnomon.evaluation import fidelity
+from gnomon.evaluation.closest import WARNING
+from gnomon.evaluation.measure import Measure
 
 WIDTH = 240
 NAMES = {"release": "release", "mapped": "real, mapped", "real": "real", "floor": "floor"}
@@ -24,7 +24,7 @@ FIRST = {
 def evaluation_page(found: Any, stamp: str, sides: dict[str, str]) -> str:
     """An evaluation as an HTML page without scripts and with nothing from elsewhere."""
     pages = Environment(
-        loader=PackageLoader("gnomon", "evaluate"), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("gnomon", "evaluation"), autoescape=True, undefined=StrictUndefined
     )
     certificate = found.published.certificate
     within = (0.0, 1.0) if found.task == "classification" else (-math.inf, math.inf)
@@ -37,6 +37,7 @@ def evaluation_page(found: Any, stamp: str, sides: dict[str, str]) -> str:
         holds=certificate.holds,
         task=found.task,
         summary=summary(found),
+        worst=[(column.name, f"{column.distance:.2f}", bars(column)) for column in found.worst],
         utility=[
             (model, [row(metric, sides, within) for metric, sides in metrics.items()])
             for model, metrics in found.utility.items()
@@ -55,8 +56,13 @@ def evaluation_page(found: Any, stamp: str, sides: dict[str, str]) -> str:
     )
 
 
+RARE = 0.2  # a class with a smaller share of the test rows: guessing the others is right too often to compare with
+
+
 def summary(found: Any) -> str:
-    """The first thing to know, in one sentence."""
+    """The first thing to know, in one sentence; where a class is rare, classes count equally."""
+    if found.rarest is not None and found.rarest < RARE:
+        return _balanced(found.utility["logistic"], found.rarest)
     model, metric = FIRST[found.task]
     sides = found.utility[model][metric]
     what = {
@@ -69,6 +75,49 @@ def summary(found: Any) -> str:
         what.format(shown(sides["release"].mean))
         + f"; from the real rows it is {shown(sides['real'].mean)}, and without looking at the row "
         f"{shown(sides['floor'].mean)}."
+    )
+
+
+def _balanced(logistic: dict[str, dict[str, Measure]], rarest: float) -> str:
+    right, auroc = logistic["balanced accuracy"], logistic["AUROC"]
+    return (
+        f"A logistic regression trained on the release is right on {_share(right['release'].mean)} of real rows, classes "
+        f"weighted equally, with an AUROC of {auroc['release'].mean:.2f}; from the real rows it is "
+        f"{_share(right['real'].mean)} and {auroc['real'].mean:.2f}, and without looking at the row "
+        f"{_share(right['floor'].mean)} and 0.50. (The rarest class has {rarest:.1%} of the rows.)"
+    )
+
+
+def worst_sentence(found: Any) -> str | None:
+    """Which columns are farthest from the real ones."""
+    if not found.columns:
+        return None
+    if not found.worst:
+        return "No column is far from the real one: every total variation distance is below 0.1."
+    named = ", ".join(f"{column.name} ({column.distance:.2f})" for column in found.worst)
+    return (
+        f"The worst columns, by total variation distance from the real ones (0 equal, 1 disjoint): {named}."
+    )
+
+
+def bars(column: Any) -> Markup:
+    """The shares of a column's bins, real beside released."""
+    n, top = len(column.labels), max((*column.real, *column.released, 1e-9))
+    step = (WIDTH - 8) / n
+    marks = Markup("")
+    for i, label in enumerate(column.labels):
+        for j, (side, shares) in enumerate((("real", column.real), ("release", column.released))):
+            x, height = 4 + (i + 0.45 * j) * step, 60 * shares[i] / top
+            marks += Markup(
+                '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}: {}</title></rect>'
+            ).format(side, x, 64 - height, step * 0.42, height, label, _share(shares[i]))
+    words = "; ".join(
+        f"{label} {_share(a)} real, {_share(b)} released"
+        for label, a, b in zip(column.labels, column.real, column.released, strict=True)
+        if label
+    )
+    return Markup('<svg class="bars" viewBox="0 0 {} 66" role="img" aria-label="{}: {}">{}</svg>').format(
+        WIDTH, column.name, words, marks
     )
 
 

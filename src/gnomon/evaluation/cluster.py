@@ -9,8 +9,8 @@ import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.sides import Side
 from gnomon.statistics.grid import Matrix
 
 MODELS = ("K-means",)

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.sides import Side
 from gnomon.statistics.grid import Matrix
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
