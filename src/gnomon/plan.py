@@ -167,7 +167,7 @@ def choose(schema: Schema, rows: int, guarantee: Guarantee, target: str | None =
 
 
 def _plan_of(name: str, method: Any, encoder: Encoder, rows: int, guarantee: Guarantee) -> MethodPlan:
-    if guarantee.unit is Unit.ATTRIBUTE and "unit" not in method._get_param_names():
+    if guarantee.unit is Unit.ATTRIBUTE and "unit" not in method.parameter_names():
         raise ParameterError(f"The method {name} protects rows, not one attribute.")
     if guarantee.adjacency not in method.adjacencies:
         raise ParameterError(f"The method {name} makes the number of rows public.")

@@ -37,7 +37,7 @@ def offered() -> list[tuple[str, str, str]]:
 
 def accepts(name: str, unit: str, calibration: str, delta: float, adjacency: str = "replace-one") -> bool:
     kind = METHODS[name]
-    taken = kind._get_param_names()
+    taken = kind.parameter_names()
     if unit != "row" and "unit" not in taken:
         return False
     wanted = {

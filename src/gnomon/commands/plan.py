@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,7 @@ from gnomon.commands.options import (
     delta_of,
     one_of,
 )
-from gnomon.commands.terminal import console, say
+from gnomon.commands.terminal import console, facts, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +67,13 @@ def run(
         loaded, rows, epsilon=epsilon, delta=delta_of(delta), target=target, unit=unit, adjacency=adjacency
     )
     guarantee = found.guarantee
+    facts(
+        rows=found.rows,
+        epsilon=epsilon,
+        delta=guarantee.delta,
+        methods=[asdict(planned) for planned in found.methods],
+        verdicts=asdict(found.verdicts),
+    )
     shown = "pure" if guarantee.delta == 0 else f"delta = {guarantee.delta:g}"
     say(
         f"{found.rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} "

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 
 from gnomon.engine.base import Engine, Progress, quiet
 from gnomon.engine.local import LOCAL, one_thread
@@ -51,7 +53,7 @@ def _as_it_is(table: Any) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class Release(BaseEstimator):  # type: ignore[misc]
+class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all methods: the parameters that they share, and the order of a release."""
 
     name: ClassVar[str]
@@ -118,6 +120,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
         charge(guarantee)
         data = Measurer(rows, engine, progress, recorded, record, observer)
         self._like = opened.source.form()
+        self._remember_names(X, opened)
         self.made_: str | None = datetime.now(UTC).date().isoformat()
         return self._run(data, public, opened)
 
@@ -190,6 +193,52 @@ class Release(BaseEstimator):  # type: ignore[misc]
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         """Spend the budget on measurements of `data` and set the fitted attributes."""
         raise NotImplementedError
+
+    # --- conventions of scikit-learn ---
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes that end in an underscore come with fit, and so does the form of the table."""
+        if name == "_like" or (name.endswith("_") and not name.startswith("_")):
+            raise NotFittedError(
+                f"This {type(self).__name__} is not fitted yet; call fit with a table first."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "certificate_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # nobody can seed the noise
+        tags.input_tags.allow_nan = True  # any cell becomes a valid one
+        tags.target_tags.required = False
+        return tags
+
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """The names of the parameters, as `get_params` has them."""
+        return tuple(sorted(field.name for field in fields(cls) if field.init))
+
+    def _remember_names(self, X: Any, opened: Opened) -> None:
+        names = [column.name for column in opened.schema.features]
+        self.n_features_in_ = len(names)
+        if not isinstance(X, np.ndarray | list):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The columns that `transform` gives, without a target."""
+        names = [column.name for column in self.data_schema_.features]
+        if input_features is not None:
+            given = [str(name) for name in input_features]
+            known = list(getattr(self, "feature_names_in_", given))
+            if len(given) != self.n_features_in_ or given != known:
+                raise ValueError(
+                    "input_features is not equal to feature_names_in_, the columns of the table."
+                )
+            names = given if len(names) == len(given) else names
+        return np.array(names, dtype=object)
 
     # --- parameters ---
 
@@ -308,6 +357,9 @@ class Release(BaseEstimator):  # type: ignore[misc]
             rows = [f"the number of rows, {public.n}"]
         if public.schema.person is not None:
             rows.append(f"which column tells persons apart, {public.schema.person!r}; it is not released")
+        if public.schema.rules:
+            rows.append("declared rules between columns (schema.toml)")
+            notes.post_processing.append("rows changed where they broke a declared rule")
         return Certificate.build(
             method=self.name,
             guarantee=public.guarantee,

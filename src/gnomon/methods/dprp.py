@@ -176,7 +176,8 @@ class Dprp(RowRelease):
         y = self.model_.label(published, noisy[:, p:], self._row_noise, scale, rng)
         assert target.name is not None
         place = self.encoder_.columns.index(target.name)
-        return features.add_column(place, target.name, self.encoder_.decode_target(y))
+        table = features.add_column(place, target.name, self.encoder_.decode_target(y))
+        return self.encoder_.keep_rules(table)
 
     @classmethod
     def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import DataError, ParameterError
 from gnomon.methods import pca_gauss_paper as paper
@@ -191,6 +192,7 @@ class PcaGauss(ModelRelease):
 
     def transform(self, X: Any) -> Any:
         """Real rows into the released space; Algorithm 1 has none, since its projection is private."""
+        check_is_fitted(self)
         if self._components_only:
             raise ParameterError(
                 "PcaGauss without a target publishes components whose projection is private, so there is no map for "

@@ -19,6 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from gnomon.errors import DataError, GnomonError
+from gnomon.notebook import listed
 from gnomon.privacy.accounting import compose, guarantee_of
 from gnomon.privacy.guarantee import (
     ZCDP,
@@ -305,6 +306,19 @@ class Certificate(_Part):
     def with_verdicts(self, verdicts: Mapping[str, Any]) -> Certificate:
         """The same certificate, which begins with how good the release is."""
         return self.model_copy(update={"verdicts": Judged.model_validate(verdicts)})
+
+    def _repr_html_(self) -> str:
+        p = self.privacy
+        facts = {
+            "holds": "yes" if self.holds else "NO",
+            "epsilon": f"{p.epsilon:g}",
+            "delta": f"{p.delta:g}",
+            "unit": p.unit.value,
+            "adjacency": p.adjacency.value,
+            "method": self.method,
+            "rows": "private" if self.rows is None else f"{self.rows:,}",
+        }
+        return listed(f"Certificate of {self.table}", {**facts, "statement": self.statement})
 
     def to_yaml(self) -> str:
         """YAML in a fixed order, wrapped for people."""
