@@ -18,14 +18,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from gnomon.engine.base import Engine, Progress, quiet
 from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
 from gnomon.methods.charging import Account
-from gnomon.methods.opening import declared_schema
+from gnomon.methods.opening import declared_schema, magnitude, promised
 from gnomon.plan import choose
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, declared
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
 from gnomon.privacy.ledger import Balance, Ledger
 from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
@@ -37,7 +39,6 @@ from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
 
 MOST_ROWS = 10**12  # more would fill any disk
-PRIVATE_ROWS = 1000  # by which auto chooses where the number of rows is private
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,16 @@ def _choose(schema: Schema, source: Source, epsilon: float, delta: float, parame
         raise ParameterError(
             "The 'unit' must be 'row' or 'attribute', and the 'adjacency' 'replace-one' or 'add-remove'."
         ) from None
-    n = source.n_rows() if adjacency is Adjacency.REPLACE_ONE else PRIVATE_ROWS
     if parameters.get("target") is not None or parameters.get("task") == "clustering":
         schema = schema.with_target(parameters.get("target"))
-    return choose(schema, max(2, n), declared(epsilon, delta, unit=unit, adjacency=adjacency))
+    guarantee = promised(schema, epsilon, delta, unit=unit, adjacency=adjacency)
+    return auto_method(schema, source, guarantee, parameters.get("expected_rows"))
+
+
+def auto_method(schema: Schema, source: Source, guarantee: Guarantee, expected: int | None = None) -> str:
+    """The method that auto stands for; a private number of rows is not asked for, only its declared magnitude."""
+    private = guarantee.adjacency is Adjacency.ADD_REMOVE
+    return choose(schema, magnitude(schema, expected) if private else max(2, source.n_rows()), guarantee)
 
 
 def _made(name: str, parameters: dict[str, Any]) -> Release:
@@ -155,7 +162,8 @@ def publish(
     if rows is not None:
         _check_rows(method, rows, source)
     with Journal(out) as journal:
-        seed = method._seed() if journal.seed is None else journal.seed
+        earlier = journal.seed(_asked_seed(method))
+        seed = method._seed() if earlier is None else earlier
         charge = _Charge(source, method, schema, payer, out, journal, seed, engine)
         try:
             method.fit(
@@ -195,6 +203,12 @@ def _check_rows(method: Release, rows: int, source: Source) -> None:
         )
 
 
+def _asked_seed(method: Release) -> str:
+    """The seed that the caller chose, or that any will do."""
+    state = method.random_state
+    return str(state) if isinstance(state, int | np.integer) else "any"
+
+
 @dataclass
 class _Charge:
     """Called when everything public is in order: the durable charge, once a release."""
@@ -216,7 +230,7 @@ class _Charge:
         earlier = self.journal.recorded(header)
         if earlier is None:
             self.balance = self.account.charge(
-                self.method, guarantee, self.schema, self.source.title, content, self.out.name
+                self.method, guarantee, self.schema, self.source, content, self.out.name
             )
         else:
             self.recorded += earlier
@@ -224,13 +238,14 @@ class _Charge:
         self.journal.start(header, self.seed, self.recorded)
 
     def _header(self, content: str, guarantee: Guarantee) -> dict[str, Any]:
-        """What must be equal for a release to be the same one; the seed may differ, which is post-processing."""
+        """What must be equal for a release to be the same one."""
         return {
             "gnomon": version("gnomon"),
             "account": self.account.name,
             "content": content,
             "method": self.method.name,
             "parameters": parameters_of(self.method),
+            "random_state": _asked_seed(self.method),
             "schema": hashlib.sha256(self.schema.dumps().encode()).hexdigest(),
             "guarantee": repr(guarantee),
             "ledger": str(self.account.ledger.path.absolute()),

@@ -46,11 +46,16 @@ def show(
     [bold]Example[/]: gnomon budget show ward-2026
     """
     from gnomon.privacy.ledger import Ledger
+    from gnomon.privacy.meaning import weak_together
 
     book = Ledger(ledger)
     balances = book.accounts() if account is None else [book.show(account)]
     for balance in balances:
         say(left(balance))
+        if weak := weak_together(
+            balance.account, balance.charges, balance.epsilon_spent, balance.delta_spent
+        ):
+            say(f"Note: {weak}")
     if not balances:
         say("The ledger has no account.")
 

@@ -197,16 +197,15 @@ def _choose(
     method: str, schema: Schema, source: Source, epsilon: float, delta: float, unit: str, adjacency: str
 ) -> str:
     from gnomon.methods import METHODS
-    from gnomon.methods.opening import magnitude, promised
-    from gnomon.plan import choose
+    from gnomon.methods.opening import promised
     from gnomon.privacy.guarantee import Adjacency, Unit
+    from gnomon.publish import auto_method
 
     one_of("--method", method, (*METHODS, "auto"))
     if method != "auto":
         return method
     guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
-    private = guarantee.adjacency is Adjacency.ADD_REMOVE
-    return choose(schema, magnitude(schema) if private else max(2, source.n_rows()), guarantee)
+    return auto_method(schema, source, guarantee)
 
 
 def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:

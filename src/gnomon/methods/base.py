@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from gnomon.engine.base import Engine, Progress, quiet
-from gnomon.engine.local import LOCAL
+from gnomon.engine.local import LOCAL, one_thread
 from gnomon.errors import ParameterError
 from gnomon.methods.charging import Charge, charge_for
 from gnomon.methods.opening import Opened, check_task, magnitude, open_table, promised, public_rows
@@ -172,7 +172,8 @@ class Release(BaseEstimator):  # type: ignore[misc]
         self.encoder_ = public.encoder
         self.n_rows_ = self.n_public_ = public.n
         self.seed_ = public.seed
-        self._release(data, public, notes)
+        with one_thread():
+            self._release(data, public, notes)
         if data.observer is not None:
             notes.unpaid.append(
                 "the exact answers, which an observer of this run was shown and could replace"

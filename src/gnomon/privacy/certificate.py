@@ -243,7 +243,7 @@ class Certificate(_Part):
         bound, mu = reach_by_epsilon(guarantee.epsilon, guarantee.delta), _mu_of(losses)
         exact = None if mu is None else reach_of_gaussian(mu)
         return cls(
-            statement=_held(guarantee, rows, bound, exact)
+            statement=promise(guarantee, rows, plain_words(bound, exact))
             if holds
             else _broken(guarantee, noise.private, delivered, calibration, unpaid),
             holds=holds,
@@ -482,8 +482,8 @@ def _broken(
     )
 
 
-def _held(guarantee: Guarantee, rows: int | None, bound: Reach, exact: Reach | None) -> str:
-    """One paragraph that a person without training can use."""
+def promise(guarantee: Guarantee, rows: int | None, reached: str = "") -> str:
+    """One paragraph that a person without training can use; `reached` are sentences about what a test reaches."""
     what = {
         Unit.ROW: "one row of the table, its label included,",
         Unit.ATTRIBUTE: "one attribute of one row",
@@ -496,7 +496,7 @@ def _held(guarantee: Guarantee, rows: int | None, bound: Reach, exact: Reach | N
     return (
         f"This release is differentially private with {_numbers(guarantee)}. Whoever reads it, whatever else they know, "
         f"sees almost the same whether {what} {change}: every set of outcomes has at most {_factor(guarantee.epsilon)} "
-        f"times the probability in one case that it has in the other{delta}. {plain_words(bound, exact)} "
+        f"times the probability in one case that it has in the other{delta}. {reached}{' ' * bool(reached)}"
         f"{replacement(guarantee)}{known} public knowledge. What is true of people in general can be learnt from it, and "
         "further releases about the same people add to the loss."
     )

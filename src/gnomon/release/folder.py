@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gnomon.engine.base import Progress, quiet
+from gnomon.engine.local import one_thread
 from gnomon.errors import DataError, OutputError
 from gnomon.methods.base import Release
 from gnomon.privacy.certificate import LARGEST, Certificate
@@ -89,7 +90,7 @@ def write_release(
 
     n = rows or method.n_rows_ or 1
     FORMATS[format].check(method.data_schema_)
-    with whole_or_absent(Path(out)) as folder:
+    with whole_or_absent(Path(out)) as folder, one_thread():
         data = folder / f"data.{format}"
         shown = _write_rows(data, method.sample_batches(n), format, n, progress)
         save_arrays(folder / "map.npz", method.public_map().arrays())

@@ -49,10 +49,20 @@ Words = NDArray[np.uint64]
 
 def content_print(source: Source, schema: Schema, key: bytes, engine: Engine = LOCAL) -> str:
     """The print of the released columns of `source`: which columns they are, and what their rows hold."""
-    present = set(source.names)
-    found = ContentPrint([column for column in schema.released if column.name in present], key)
+    found = _of_no_rows(source, schema, key)
     rows = RawRows(source, tuple(found.names))
     return found.digest(engine.fold(rows, found, stage="comparing with earlier releases"))
+
+
+def columns_print(source: Source, schema: Schema, key: bytes) -> str:
+    """The print of the same columns without a row, for `same_columns`; reads nothing."""
+    found = _of_no_rows(source, schema, key)
+    return found.digest(found.zero())
+
+
+def _of_no_rows(source: Source, schema: Schema, key: bytes) -> ContentPrint:
+    present = set(source.names)
+    return ContentPrint([column for column in schema.released if column.name in present], key)
 
 
 def same_columns(one: str, other: str) -> bool:
