@@ -3,8 +3,9 @@
     python benchmarks/verdicts.py --data DIR --out runs.jsonl     # a line for each column of each release
     python benchmarks/verdicts.py --show runs.jsonl               # the figures of docs/results/verdicts.md
 
-Real tables are those of the utility protocol, with at most `MOST_ROWS` rows, and some columns of very wide ones; generated ones
-have shapes, bounds and relations that are drawn anew for each. A release is made once for every table and budget.
+Real tables are those of the utility protocol, with at most `MOST_ROWS` rows, and some columns of very wide ones.
+Generated ones have shapes, bounds and relations that are drawn anew for each. A release is made once for every table and
+budget.
 """
 
 from __future__ import annotations
