@@ -1,6 +1,6 @@
 """The command line: parse, one library call, print. Refusals are one line on stderr and an exit code.
 
-0 done, 1 a claim did not hold, 2 bad input, 3 budget refused, 70 a bug in gnomon, 130 interrupted.
+0 done, 1 a claim did not hold, 2 bad input, 3 budget refused, 4 refused as useless, 70 a bug in gnomon, 130 interrupted.
 """
 
 from __future__ import annotations

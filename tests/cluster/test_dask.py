@@ -118,9 +118,9 @@ def test_a_release_of_a_frame_is_that_of_one_machine(
 def test_estimated_bounds_are_counted_on_workers(
     engine: DaskEngine, table: pd.DataFrame, schema: Schema, tmp_path: Path
 ) -> None:
-    from gnomon.methods.bounds import COARSE, CellCounts
+    from gnomon.methods.bounds import EDGES, CellCounts
 
-    query = CellCounts("counts", ("x", "z"), (COARSE, COARSE))
+    query = CellCounts("counts", ("x", "z"), (EDGES, EDGES))
     source = open_source(parquet(table, tmp_path / "t.parquet"))
     raw = RawRows(source, ("x", "z"))
     assert raw.fragments()

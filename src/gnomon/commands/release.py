@@ -122,6 +122,13 @@ def run(
     engine: EngineName = "local",
     cluster: Cluster = None,
     shared: Shared = None,
+    even_if_useless: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-useless",
+            help="Release even where public numbers say that every column would be lost, which is refused otherwise.",
+        ),
+    ] = False,
     not_private: Annotated[
         bool,
         typer.Option("--not-private", help="Allow --epsilon inf: no noise, no privacy, for comparison only."),
@@ -130,7 +137,8 @@ def run(
     """Make a private release of a table: a folder that may be published as it is.
 
     Everything public is checked first, and the rows are read. Only then is the budget charged to the ledger, and only
-    after that is anything measured. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
+    after that is anything measured. The last lines say how good the release is, column by column: good, usable, weak or
+    lost. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
     refusal. A refusal writes nothing and charges nothing.
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
@@ -179,6 +187,7 @@ def run(
             engine=engine_,
             sign=sign,
             holdout=holdout,
+            even_if_useless=even_if_useless,
         )
     _tell(estimator, out, rows)
     if holdout is not None:
@@ -299,4 +308,16 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     detail(trade_off(certificate))
     for weak in certificate.weak:
         say(f"Note: {weak}")
+    for note in [*certificate.caveats, *_notes(estimator)]:
+        say(f"Note: {note}")
     say(f"Read {out / 'report.html'} in a browser; the whole folder may be published.")
+    say(f"How good it is: {estimator.verdicts_.summary()}")
+
+
+def _notes(estimator: Release) -> list[str]:
+    """What a pure guarantee cost, where one was asked for."""
+    from gnomon.plan import price_of_purity
+
+    rows = estimator.n_rows_ or 2
+    price = price_of_purity(estimator.schema_, max(2, rows), estimator.guarantee_, estimator.name)
+    return [] if price is None or estimator.delta == "auto" else [price]

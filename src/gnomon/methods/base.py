@@ -185,7 +185,7 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.n_rows_ = notes.rows
         self.events_ = tuple(data.events)
         self.answers_ = tuple(data.answers)
-        self.counted_ = tuple(data.counted)
+        self.counts_ = tuple(data.counts)
         self.certificate_ = self._certify(public, notes)
         return self
 

@@ -38,6 +38,15 @@ class Measurement:
     event: Event
 
 
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Noisy counts of the cells of some columns, and their standard deviation."""
+
+    binnings: tuple[Binning, ...]
+    answer: Integers
+    noise: float
+
+
 class Observer(Protocol):
     """Whoever watches a release: it sees the exact answer and may put another outcome in place of a fresh one."""
 
@@ -71,7 +80,7 @@ class Measurer:
     observer: Observer | None = None
     events: list[Event] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
-    counted: list[Binning] = field(default_factory=list)  # bins of columns whose cells were counted
+    counts: list[NoisyCounts] = field(default_factory=list)
 
     def measure(self, query: Query, loss: Any, *, rows: RowSource | None = None) -> Measurement:
         """The noisy answer of a query: one pass over the rows, one event."""
@@ -92,7 +101,8 @@ class Measurer:
             outcome = self._outcome(query.statistic, noise, value, query.release, answer)
             event = noise.event(query.statistic, loss)
             self._spend(event)
-            self.counted += query.counted()
+            if query.counted():
+                self.counts.append(NoisyCounts(query.counted(), outcome, noise.law.diagonal))
             found.append(Measurement(query, outcome, noise.law, event))
         return found
 

@@ -89,6 +89,7 @@ def write_release(
     """Write `method`'s release of `rows` rows to the folder `out`, and sign its certificate where a key is given."""
     from gnomon.report.page import public_page
     from gnomon.report.words import is_model
+    from gnomon.verdict.state import state
 
     n = rows or method.n_rows_ or 1
     FORMATS[format].check(method.data_schema_)
@@ -98,6 +99,8 @@ def write_release(
         save_arrays(folder / "map.npz", method.public_map().arrays())
         write_measurements(method, folder)
         method.schema_.save(folder / "schema.toml")
+        method.verdicts_ = state(method)
+        method.certificate_ = method.certificate_.with_verdicts(method.verdicts_.certified())
         certificate = method.certificate_.with_files(_hashes(folder), released_rows=n)
         sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
         described = croissant.croissant(

@@ -50,7 +50,7 @@ class Query(ABC):
         return total
 
     def counted(self) -> tuple[Binning, ...]:
-        """The bins of columns whose cells it counts, which are public."""
+        """The bins of columns whose cells it counts side by side, for all rows; they are public."""
         return ()
 
     def release(self, exact: Integers, noise: Noise) -> Integers:
@@ -105,7 +105,7 @@ class Histogram(VectorQuery):
         return histogram(norm, columns=len(self.binnings), adjacency=loss.adjacency).protecting(loss)
 
     def counted(self) -> tuple[Binning, ...]:
-        return self.binnings
+        return self.binnings if self.blocks == 1 else ()
 
     def split(self, answer: Integers) -> list[Integers]:
         """The counts (L, bins) of each attribute."""
