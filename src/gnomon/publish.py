@@ -80,8 +80,8 @@ def publish_by_name(
 
     `method` is a name that `gnomon plan` lists, or auto; `parameters` are those of the method. The budget is charged to
     `account` (by default the one that the schema names) of `ledger` (by default the usual one). A release in which public
-    numbers put every column at lost is a `UselessError` before the charge, unless `even_if_useless`. `holdout` is a share of the
-    rows that are kept back beside the folder, for `gn.evaluate`.
+    numbers put every column at lost is a `UselessError` before the charge, unless `even_if_useless`. `holdout` is a share
+    of the rows that are kept back beside the folder, for `gn.evaluate`.
     """
     public = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
     source = open_source(data, schema=public)

@@ -23,14 +23,8 @@ from gnomon.verdict.reference import reference_table
 from gnomon.verdict.simulate import NotSimulatedError, Trial, Tried, scaled_epsilon
 
 TRIALS = 2
-GIVEN = (
-    "bounds",
-    "classes",
-    "target_bounds",
-    "target",
-    "task",
-    "strict",
-)  # decided by the schema of the release
+# decided by the schema of the release, or in no file of it
+GIVEN = ("bounds", "classes", "target_bounds", "target", "task", "strict", "public")
 MOST_DOUBLINGS = 10  # of rows or epsilon, for what would reach the next level
 UNMEASURED = Level.WEAK  # of a marginal whose shape a method assumes instead of counting it
 SOME_DELTA = 1e-6
@@ -86,6 +80,8 @@ def planned_trial(method: Any, schema: Schema, rows: int, guarantee: Guarantee) 
 def trial_of(method: Release, schema: Schema, declared: Schema, rows: int, guarantee: Guarantee) -> Trial:
     """A trial of a method as it is set up, on rows of `schema`; `declared` says what had to be estimated."""
     parameters = {key: value for key, value in method.get_params(deep=False).items() if key not in GIVEN}
+    if parameters.get("pca") == "public":  # of rows that the folder does not hold
+        parameters["pca"] = "auto"
     left = 1 - share_of(declared, rows, guarantee)
     return Trial(type(method), parameters, released_schema(schema), rows, guarantee, left)
 
