@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from gnomon.commands import (
+    analyst,
     audit,
     budget,
     check,
@@ -52,6 +53,8 @@ app = typer.Typer(
 )
 for module in (init, check, plan, release, verify, export, transform, evaluate, audit, reproduce):
     app.command(module.NAME, help=prose(module.run.__doc__))(module.run)
+for name, question in analyst.COMMANDS.items():
+    app.command(name, help=prose(question.__doc__))(question)
 app.add_typer(budget.app, name="budget")
 
 

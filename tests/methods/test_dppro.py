@@ -8,11 +8,13 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ParameterError
-from gnomon.methods.dppro import SUM_GRID, Answers, Spread, optimal_dimension
-from gnomon.methods.projected import best_dimension, distance_variance
+from gnomon.methods.dppro import SUM_GRID, Spread, optimal_dimension
+from gnomon.methods.projected import best_dimension
 from gnomon.privacy import accounting
 from gnomon.privacy.guarantee import Adjacency, GaussianDP, Unit
 from gnomon.privacy.sensitivity import Norm, row_change
+from gnomon.release.analyst.estimates import Estimates
+from gnomon.release.analyst.rows import Law
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import Rows
 
@@ -104,9 +106,7 @@ def test_lemma_5_minimises_theorem_3() -> None:
     rho, sigma = 6.0, 0.8
     k = optimal_dimension(rho, sigma)
     assert k == round(rho**2 / (2 * sigma**2))
-    variances = [
-        float(distance_variance(np.array([rho**2]), j, sigma**2, 8.0, 2 / j)[0]) for j in range(1, 100)
-    ]
+    variances = [float(Law(sigma, 8.0, 2 / j).variance(np.array([rho**2]), j)[0]) for j in range(1, 100)]
     assert abs(1 + int(np.argmin(variances)) - k) <= 1
     assert best_dimension(100, rho**2, lambda _: sigma, 8.0) == 1 + int(np.argmin(variances))
     assert optimal_dimension(0.1, 5.0) == 1
@@ -173,7 +173,7 @@ def test_linear_queries_find_shares() -> None:
         50.0, 1e-5, schema=schema, unit="attribute", n_components=12, projection="orthonormal"
     ).fit(table)
     answers = method.linear(np.eye(12))
-    assert isinstance(answers, Answers)
+    assert isinstance(answers, Estimates)
     truth = np.array([v for j in range(6) for v in _shares(table, f"item{j}")])
     # k = m: the scaled orthonormal projection is a rotation, and only noise is left
     assert np.all(np.abs(answers.value - truth) < 6 * answers.standard_error + 1)

@@ -181,6 +181,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
             self.n_rows_ = notes.rows
         self.events_ = tuple(data.events)
         self.answers_ = tuple(data.answers)
+        self.measurements_ = tuple(data.measurements)
         self.certificate_ = self._certify(public, notes)
         return self
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from gnomon.errors import ParameterError
 from gnomon.methods.planning import MethodPlan
 from gnomon.methods.projected import (
-    GAUSSIAN_FOURTH,
     LARGEST,
     ProjectedRows,
     best_dimension,
@@ -27,6 +26,9 @@ from gnomon.privacy.guarantee import GaussianDP, Guarantee, Spendable
 from gnomon.privacy.measure import Measurer
 from gnomon.privacy.printed import paper_dppro_sigma
 from gnomon.privacy.sensitivity import Norm, Sensitivity, spread_sums
+from gnomon.release.analyst.estimates import Estimates
+from gnomon.release.analyst.linear import Quantity, Totals, sums
+from gnomon.release.analyst.rows import GAUSSIAN_FOURTH
 from gnomon.statistics.grid import Integers
 from gnomon.statistics.queries import VectorQuery
 from gnomon.table.encode import Encoder
@@ -130,11 +132,11 @@ class DpPro(ProjectedRows):
             float(true.value) / sigma, *loss.neighbours
         )  # what the printed sigma really costs
 
-    def linear(self, queries: npt.ArrayLike) -> Answers:
+    def linear(self, queries: npt.ArrayLike) -> Estimates:
         """Answers to linear queries sum_i <q, x_i> over the encoded rows, one for each row q of `queries` (c, m).
 
-        <z_i, qR> estimates <x_i, q> without bias, as E[RR'] = I; the standard error is that of the noise, sqrt(n) s ||qR||,
-        and leaves out what the projection distorts. A share of a category is the query of its one-hot column over n.
+        Each is a regression of the sum of the released rows on qR, and its interval includes the projection (see
+        `gnomon.release.analyst.linear`). A share of a category is the query of its one-hot column over n.
         """
         Q, m = np.atleast_2d(np.asarray(queries, dtype=np.float64)), self.frame_.n_features
         if Q.ndim != 2 or Q.shape[1] != m or not np.isfinite(Q).all():
@@ -142,12 +144,11 @@ class DpPro(ProjectedRows):
                 f"The 'queries' parameter must be finite numbers of shape (c, {m}), one column for "
                 f"each encoded column. Got the shape {np.shape(queries)} instead."
             )
-        k = self.n_components_
-        chunks = self.rows_.chunks()
-        total = sum((chunk[:, :k].sum(axis=0, dtype=np.float64) for chunk in chunks), np.zeros(k))
-        seen = Q @ self.projection_
-        error = math.sqrt(self.rows_.rows) * self.noise_std_ * np.linalg.norm(seen, axis=1)
-        return Answers(seen @ total / self._query.grid, error)
+        return sums(self._totals(), [Quantity(q) for q in Q])
+
+    def _totals(self) -> Totals:
+        orthonormal = self.projection == "orthonormal"
+        return Totals.of(self.components(), self.projection_, self.noise_std_, orthonormal=orthonormal)
 
     @classmethod
     def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
@@ -159,14 +160,6 @@ class DpPro(ProjectedRows):
         k = auto_dimension(encoder, loss.mu, unit, "gaussian", even_spread(encoder))
         std = expected_l2(encoder, unit, "gaussian", k) / loss.mu
         return row_plan(cls.name, encoder, k, std, "rounded-gaussian", cls.fourth)
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Answers to linear queries and the standard errors that the noise gives them."""
-
-    value: npt.NDArray[np.float64]
-    standard_error: npt.NDArray[np.float64]
 
 
 # --- the dimension ---

@@ -25,6 +25,10 @@ from gnomon.privacy.mechanism import Noise, NoiseLaw, vector_noise
 from gnomon.privacy.rounding import float_up, fraction, root_up
 from gnomon.privacy.sensitivity import Norm, Sensitivity, moments, rows_with_moments
 from gnomon.projection.orthonormal import haar
+from gnomon.release.analyst.law import NAME as LAW
+from gnomon.release.analyst.law import RowLaw
+from gnomon.release.analyst.rows import GAUSSIAN_FOURTH
+from gnomon.release.map import PublicMap
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import GRID, Integers
 from gnomon.statistics.queries import Moments, RowQuery, RowSum
@@ -177,6 +181,24 @@ class Dprp(RowRelease):
         assert target.name is not None
         place = self.encoder_.columns.index(target.name)
         return features.add_column(place, target.name, self.encoder_.decode_target(y))
+
+    def public_map(self) -> PublicMap:
+        """The frame, and the law of the noisy rows, which distances need.
+
+        They are distances as the frame weighs and clips rows; as printed, of rows of length 1 with their labels.
+        """
+        k = self.frame_.n_components
+        if self._reconstruction is not None:
+            k1 = self.rows_.width
+            law = RowLaw(self.noise_.diagonal / GRID, GAUSSIAN_FOURTH, 2 / k1, GRID, 0.0, "none")
+        else:
+            m = self.frame_.n_features
+            natural = math.sqrt(m / k) * float(
+                self.frame_.radius[0]
+            )  # k1 below m shortens rows by sqrt(k1 / m)
+            stretch, steps = 2 * (m - k) / (k * (m + 2)), self.frame_.unit / natural
+            law = RowLaw(self._row_noise * natural, GAUSSIAN_FOURTH, stretch, steps, LABEL, "none")
+        return PublicMap(self.frame_, extra={LAW: law.array()})
 
     @classmethod
     def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:

@@ -70,6 +70,7 @@ class Measurer:
     observer: Observer | None = None
     events: list[Event] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
 
     def measure(self, query: Query, loss: Any, *, rows: RowSource | None = None) -> Measurement:
         """The noisy answer of a query: one pass over the rows, one event."""
@@ -91,6 +92,7 @@ class Measurer:
             event = noise.event(query.statistic, loss)
             self._spend(event)
             found.append(Measurement(query, outcome, noise.law, event))
+        self.measurements += found
         return found
 
     def select(self, query: Query, loss: Any) -> int:
