@@ -87,8 +87,36 @@ def test_the_noise_is_gaussian_of_its_scale() -> None:
     assert abs(np.mean(np.abs(residual)) - math.sqrt(2 / math.pi)) < 0.04
 
 
-def test_lemma_4_is_certified_for_what_it_gives() -> None:
+def test_theorem_2_is_the_printed_noise() -> None:
     method = fitted(cloud(), unit="attribute", calibration="paper")
+    theta = np.linalg.norm(method.projection_, axis=1).max()
+    sigma = theta * math.sqrt(2 * (math.log(1 / 2e-5) + 2.0)) / 2.0
+    assert method.noise_std_ == pytest.approx(
+        2 * sigma, rel=1e-5
+    )  # numbers in [-1, 1] are twice as wide as cells of 0 and 1
+    assert method.certificate_.holds  # for numbers it is right, and a little more than needed
+    assert method.certificate_.delivered < 2.0
+    assert fitted(cloud(), unit="attribute").noise_std_ < method.noise_std_
+
+
+def test_theorem_2_is_short_for_categories() -> None:
+    table, schema = baskets()
+    method = gn.DpPro(2.0, 1e-5, schema=schema, unit="attribute", n_components=4, calibration="paper").fit(
+        table
+    )
+    assert method.certificate_.delivered > 2.0
+    assert not method.certificate_.holds
+
+
+def test_a_given_sigma_is_the_noise() -> None:
+    method = fitted(cloud(), unit="attribute", calibration="paper", sigma=0.5)
+    assert method.noise_std_ == pytest.approx(1.0, rel=1e-3)
+    assert method.certificate_.delivered > 2.0
+
+
+def test_lemma_4_is_certified_for_what_it_gives() -> None:
+    wide = {"n_components": 40, "printed": "lemma-4"}
+    method = fitted(cloud(m=60), unit="attribute", calibration="paper", **wide)
     sigma = 4 * math.sqrt(math.log(1e5)) / 2
     assert method.noise_std_ == pytest.approx(
         2 * sigma, rel=1e-6
@@ -96,7 +124,8 @@ def test_lemma_4_is_certified_for_what_it_gives() -> None:
     theta = 2 * np.linalg.norm(method.projection_, axis=1).max()
     real = accounting.epsilon_of(theta / (2 * sigma), 1e-5)
     assert method.certificate_.delivered == pytest.approx(real, rel=1e-2)
-    assert any("Lemma 4 is for k >" in line for line in method.certificate_.caveats)
+    with pytest.raises(ParameterError, match=r"Lemma 4 is for k > 3.*printed='theorem-2'"):
+        fitted(cloud(m=60), unit="attribute", calibration="paper", printed="lemma-4", n_components=20)
 
 
 # --- the optimal dimension ---
@@ -199,6 +228,10 @@ def _shares(table: pa.Table, name: str) -> tuple[int, int]:
         ({"typical_distance": 1e300, "n_components": "auto"}, "a positive number of at most 1e"),
         ({"typical_distance": 1.0}, "leave n_components at 'auto'"),
         ({"calibration": "paper"}, "for unit='attribute' and a Gaussian projection"),
+        ({"printed": "lemma-4"}, "for calibration='paper'"),
+        ({"sigma": 1.0}, "for calibration='paper'"),
+        ({"printed": "lemma", "calibration": "paper"}, "'theorem-2' or 'lemma-4'"),
+        ({"sigma": -1.0, "calibration": "paper"}, "from 1e-06"),
         ({"unit": "cell"}, "must be 'row' or 'attribute'"),
     ],
 )

@@ -28,6 +28,7 @@ from gnomon.commands.options import (
     one_of,
     opened,
 )
+from gnomon.commands.settings import set_inputs
 from gnomon.commands.terminal import Watch, say
 from gnomon.errors import ParameterError
 
@@ -80,6 +81,14 @@ def run(
             "says so.",
         ),
     ] = "sound",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other input of the method, as often as needed: --set pca_share=0.2.",
+        ),
+    ] = None,
     format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="parquet or csv.")] = "parquet",
     seed: Annotated[
         int | None,
@@ -150,6 +159,7 @@ def run(
         random_state=seed,
         not_private=not_private,
     )
+    set_inputs(estimator, settings or [])
     with engine_named(engine, cluster, shared) as engine_, Watch(passes=_passes(declared) + strict) as watch:
         balance = publish(
             source,
