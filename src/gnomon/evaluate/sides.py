@@ -14,6 +14,7 @@ import pyarrow as pa
 from gnomon.errors import DataError, ParameterError
 from gnomon.evaluate.limits import Limits
 from gnomon.methods.base import Release
+from gnomon.methods.row_release import KEPT_WORDS
 from gnomon.privacy.certificate import Certificate
 from gnomon.release.folder import open_release
 from gnomon.release.map import PublicMap, load_arrays
@@ -116,6 +117,11 @@ def published(release: Any) -> Published:
     return replace(folder, rows=lambda: open_source(data[0], schema=folder.data_schema))
 
 
+def in_order(certificate: Certificate) -> bool:
+    """Whether released row i is record i."""
+    return KEPT_WORDS in certificate.public
+
+
 def load(release: Any, real: Any, test: Any, limits: Limits, rng: np.random.Generator) -> Sides:
     """Read, subsample and bring into one space what shall be compared; `test` = None tests on the training rows."""
     seen = published(release)
@@ -133,7 +139,7 @@ def load(release: Any, real: Any, test: Any, limits: Limits, rng: np.random.Gene
     kept_test, _ = sample(tested, columns, limits.test, rng)
     encoder = Encoder(schema)
     aligned = None
-    if seen.map.components_only and rows.n_rows() == source.n_rows():
+    if in_order(seen.certificate) and rows.n_rows() == source.n_rows():
         aligned = _side(take(rows, drawn.column_names, places), seen)
     return Sides(
         published=seen,
