@@ -68,7 +68,9 @@ def test_metrics_and_page_are_stamped_and_written_whole(found, tmp_path) -> None
 
 def test_the_reconstruction_error_is_that_of_the_map(found) -> None:  # type: ignore[no-untyped-def]
     assert found.fidelity["reconstruction error"]["mapped"].mean < 0.5
-    assert found.fidelity["mutual information"]["real"].mean < found.fidelity["mutual information"]["floor"].mean
+    assert (
+        found.fidelity["mutual information"]["real"].mean < found.fidelity["mutual information"]["floor"].mean
+    )
 
 
 def test_a_row_release_is_compared_in_its_components(ward) -> None:  # type: ignore[no-untyped-def]
