@@ -13,6 +13,7 @@ _HOMES = {
     "Modips": "gnomon.methods.baseline.modips",
     "PcaIdentity": "gnomon.methods.baseline.subspace",
     "PrivBayes": "gnomon.methods.baseline.privbayes",
+    "PrivateSvm": "gnomon.methods.baseline.privatesvm",
 }
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Modips",
     "PcaIdentity",
     "PrivBayes",
+    "PrivateSvm",
 ]
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from gnomon.methods.baseline.exponential import ExponentialMechanism
     from gnomon.methods.baseline.identity import BernoulliIdentity
     from gnomon.methods.baseline.modips import Modips
+    from gnomon.methods.baseline.privatesvm import PrivateSvm
     from gnomon.methods.baseline.privbayes import PrivBayes
     from gnomon.methods.baseline.subspace import LdaIdentity, PcaIdentity
 

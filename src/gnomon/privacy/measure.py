@@ -20,7 +20,7 @@ from gnomon.errors import DataError, GnomonError
 from gnomon.privacy.guarantee import ApproxDP
 from gnomon.privacy.mechanism import Event, Noise, NoiseLaw, draw
 from gnomon.privacy.noisy_rows import NoisyRows
-from gnomon.statistics.queries import Query, RowQuery
+from gnomon.statistics.queries import Minimum, Query, RowQuery
 from gnomon.table.rows import RowSource
 
 Integers = npt.NDArray[np.int64]
@@ -98,6 +98,22 @@ class Measurer:
     def select(self, query: Query, loss: Any) -> int:
         """The place that a private selection chooses: a measurement like any other."""
         return int(self.measure(query, loss).answer)
+
+    def minimise(self, query: Minimum, loss: Any) -> Measurement:
+        """The noisy minimiser of a sum over the rows: many exact passes that nobody sees, one answer, one event."""
+        known = self._recorded(query.statistic, 0)
+        place = None
+        if known is None:
+            search = query.start()
+            while not search.done:
+                search = query.step(search, next(self._exact([query.at(search)], None)))
+            place = search.place
+        noise = query.noise(loss)
+        outcome = self._outcome(query.statistic, noise, place, query.release, known)
+        event = noise.event(query.statistic, loss)
+        self._spend(event)
+        self.measurements.append(Measurement(query, outcome, noise.law, event))
+        return self.measurements[-1]
 
     def release_rows(
         self,

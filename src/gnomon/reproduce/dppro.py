@@ -279,7 +279,7 @@ EXPERIMENTS = (
             "answering 0 for every pair scores.",
             ATTRIBUTE,
             CAPTIONED,
-            "Not measured: AOL, which we do not have; JTree, PrivBayes and PriView, which are not part of gnomon.",
+            "Not measured: AOL, which we do not have; JTree and PriView, which are not part of gnomon; PrivBayes.",
             CURVES,
         ),
         draw=draw2,
