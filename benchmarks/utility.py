@@ -104,8 +104,10 @@ class Split:
             np.sort(np.random.default_rng([34, self.seed]).choice(rows.num_rows, most, replace=False))
         )
 
-    def measure(self, method: str, epsilon: float | None, delta: float | None, tier: Tier) -> Line:
-        """Release, learn, compare."""
+    def measure(
+        self, method: str, epsilon: float | None, delta: float | None, tier: Tier, **more: Any
+    ) -> Line:
+        """Release, learn, compare; `more` are further parameters of the method."""
         if method == REAL:
             rows = self.some(self.train, tier.rows)
             train = Rows.of(rows, self.schema)
@@ -119,7 +121,7 @@ class Split:
         start = time.process_time()
         name = named(method, self.schema, self.train.num_rows, epsilon, delta)
         name, options = parameters(name)
-        more = {"not_private": True} if math.isinf(epsilon) else {}
+        more = {**more, "not_private": True} if math.isinf(epsilon) else more
         made = methods()[name](
             epsilon=epsilon, delta=delta, schema=self.schema, random_state=self.seed, **options, **more
         )

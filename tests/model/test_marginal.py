@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from gnomon.model.class_marginals import target_marginals
 from gnomon.model.columns import Attribute, interval_bins
 from gnomon.model.marginal import Counts, Marginal, marginals, merged, public_bins, refined_bins, value_masses
-from gnomon.model.shapes import target_marginals
 from gnomon.model.tuning import Tuning
 from gnomon.table.rows import CELL
 

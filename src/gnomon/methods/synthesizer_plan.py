@@ -65,7 +65,7 @@ class BudgetPlan:
         left_out = set() if counted or few else {"first"}
         if dimension < min(t.fewest_dimensions, m):
             left_out |= {"class_lengths", "classes", "class_counts"}
-        elif of_class < t.fewest_bins or dimension < m / 2:
+        elif of_class < t.fewest_bins:
             left_out |= {"class_counts"}
         losses = split(public.budget, _without(shares, left_out))
         values = min(bins, MOST_VALUES)

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from gnomon.methods.public import Public
 from gnomon.methods.synthesizer_plan import BudgetPlan, count_noise, doubled
+from gnomon.model.class_marginals import class_bins, raked, target_marginals, tilted
 from gnomon.model.columns import Attribute, Bins, Floats
 from gnomon.model.marginal import (
     Counts,
@@ -24,9 +25,8 @@ from gnomon.model.marginal import (
     uniform,
 )
 from gnomon.model.rounds import Cells, Radius, Subspace, Sums, cells, length_grid, radius, subspace
-from gnomon.model.shapes import class_bins, class_marginal, target_marginals
 from gnomon.model.shrinkage import shrunk_to_mean, signal_share
-from gnomon.model.synthetic import REFERENCE, UNIFORM, Coordinates, SyntheticModel
+from gnomon.model.synthetic import UNIFORM, Coordinates, SyntheticModel
 from gnomon.model.tuning import Tuning
 from gnomon.privacy.guarantee import PureDP, Spendable
 from gnomon.privacy.measure import Measurement, Measurer
@@ -48,7 +48,6 @@ from gnomon.table.target import Target
 
 DIGITS = 9  # of a level
 ALL_CELLS = Bins(np.array([CELL]), np.array([-1.0]), np.array([1.0]))
-CLASS_REFERENCE = 2**9  # rows of each class, at least, that its quantiles are read off
 Ask = Callable[[Query], Query]
 
 
@@ -349,35 +348,32 @@ class View:
         )
 
     def with_class_marginals(self, model: SyntheticModel, space: Subspace) -> SyntheticModel:
-        """Counts of every column in every class at the model's own quantiles, where the model bears most columns."""
+        """Marginals by class: tilted to the class's moments, and raked to counts by class where these are planned."""
         t, loss = self.plan.tuning, self.plan.losses.get("class_counts")
-        if self.on.target_levels is not None and model.coordinates.counted:
-            place, target = self.plan.attributes[-1].first, model.coordinates.marginals[-1]
-            model.class_marginals |= target_marginals(target, self.on.target_levels, place)
-        shaped = [(a, g) for a, g in model.numbers if a.indicator is None and a.first < self.public.m]
-        if loss is None or space.dimension < len(space.centre) / 2 or not shaped:
+        if not model.coordinates.counted or self.classes == 1:
             return model
-        g = model._components(REFERENCE + CLASS_REFERENCE * self.classes, self.public.rng())
-        Z, chosen = model.draw(g, self.public.rng())
-        X, codes = model.decode(Z, chosen, model.gaussians.classes[g]), model.gaussians.classes[g]
+        shaped = [(a, g) for a, g in model.numbers if a.first < self.public.m]
+        own = model.class_marginals
+        for a, g in shaped:
+            masses = tilted(g, model.latent(a.first), self.classes)
+            own |= {(c, a.first): replace(g, mass=masses[c]) for c in range(self.classes)}
+        if self.on.target_levels is not None:
+            place, target = self.plan.attributes[-1].first, model.coordinates.marginals[-1]
+            own |= target_marginals(target, self.on.target_levels, place)
+        shaped = [(a, g) for a, g in shaped if a.indicator is None]
+        if loss is None or not shaped:
+            return model
         noise = max(count_noise(len(shaped), loss), 1 / CELL)
-        bins = [
-            [
-                class_bins(a, m, X[codes == c, a.first], space.counts[c] / (t.planned * noise), t)
-                for a, m in shaped
-            ]
-            for c in range(self.classes)
-        ]
+        most = space.counts / (t.planned * noise)
+        bins = [[class_bins(a, own[c, a.first], most[c], t) for a, _ in shaped] for c in range(self.classes)]
         by_class = tuple(tuple(_binning(a, b) for (a, _), b in zip(shaped, of, strict=True)) for of in bins)
         query = ClassHistogram("counts by class", by_class)
         answers = query.split(self.measure(query, loss).answer)
-        for c, (of_class, counts) in enumerate(zip(bins, answers, strict=True)):
-            for (a, _), b, h in zip(shaped, of_class, counts, strict=True):
-                found = class_marginal(
-                    b, X[codes == c, a.first], h.astype(np.float64), noise, float(space.counts[c]), t
+        for c in range(self.classes):
+            for (a, _), b, h in zip(shaped, bins[c], answers[c], strict=True):
+                own[c, a.first] = raked(
+                    own[c, a.first], b, h.astype(np.float64), noise, float(space.counts[c]), t
                 )
-                if found is not None:
-                    model.class_marginals[c, a.first] = found
         return model
 
 

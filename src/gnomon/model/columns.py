@@ -135,8 +135,8 @@ def interval_bins(edges: Floats, attribute: Attribute) -> Bins:
     cuts = np.rint(np.clip(edges, -1.0, 1.0) * CELL).astype(np.int64)
     far = np.abs(cuts[:, None] - atoms).min(axis=1, initial=CELL) > 4
     ends, left, right, last = [], [], [], -CELL
-    for cut in np.unique(np.concatenate([cuts[far], atoms])):
-        is_atom = bool(np.isin(cut, atoms))
+    cuts = np.unique(np.concatenate([cuts[far], atoms]))
+    for cut, is_atom in zip(cuts.tolist(), np.isin(cuts, atoms).tolist(), strict=True):
         if cut - 2 * is_atom > last:
             ends.append(cut - 2 * is_atom)
             left.append(last)

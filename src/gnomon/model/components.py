@@ -79,6 +79,12 @@ class Gaussians:
         common = self.rest @ self.rest.T + np.diag(self.diagonal**2)
         return np.asarray(self.loadings[c] @ self.loadings[c].T + common)
 
+    def variances(self, j: int) -> Floats:
+        """Of one coordinate within the components of each class."""
+        return np.asarray(
+            (self.loadings[:, j] ** 2).sum(axis=1) + (self.rest[j] ** 2).sum() + self.diagonal[j] ** 2
+        )
+
     def draw(self, g: Codes, rng: np.random.Generator) -> Floats:
         """Rows (n, m) of the components g."""
         n, (_, m, p) = len(g), self.loadings.shape
@@ -125,8 +131,13 @@ class Chain:
         self, model: Gaussians, covariances: Floats, choices: Sequence[Choice], numbers: Codes
     ) -> None:
         self.model, self.numbers, self.choices = model, numbers, list(choices)
-        order = np.concatenate([*(choice.places for choice in choices), numbers])
-        self.factors = [np.linalg.cholesky(S[np.ix_(order, order)]) for S in covariances]
+        self.order = np.concatenate([*(choice.places for choice in choices), numbers])
+        self.factors = [np.linalg.cholesky(S[np.ix_(self.order, self.order)]) for S in covariances]
+
+    def variances(self, j: int) -> Floats:
+        """Of one number within the components of each class."""
+        row = int(np.flatnonzero(self.order == j)[0])
+        return np.array([(L[row] ** 2).sum() for L in self.factors])
 
     def draw(self, g: Codes, rng: np.random.Generator, rake: bool = False) -> tuple[Floats, Codes]:
         """Rows (n, m) of the components g and the choices (n, a) of discrete attributes; `rake` fits their factors."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gnomon.model.class_marginals import Latent
 from gnomon.model.columns import Attribute
 from gnomon.model.components import Chain, Choice, Codes, Gaussians, Table
 from gnomon.model.marginal import Marginal
@@ -62,6 +63,12 @@ class SyntheticModel:
         """Attributes that are Gaussian together and read off their marginals by rank."""
         chosen = {option.attribute.name for option in self.options if not option.missing}
         return [(a, g) for a, g in self.coordinates if a.name not in chosen and not a.unordered]
+
+    def latent(self, j: int) -> Latent:
+        """The latent law of one coordinate."""
+        g = self.gaussians
+        variances = self.chain.variances(j) if self.chain else g.variances(j)
+        return Latent(g.weights, g.classes, g.means[:, j], np.sqrt(np.maximum(variances, TINY))[g.classes])
 
     def sample_batches(self, n: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Codes]]:
         """n rows of encoded cells (rows, m) and their classes, in random order; ranks are taken within a batch."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, Never
 
 from gnomon.errors import ParameterError
 from gnomon.methods.base import Release
+from gnomon.methods.projected import LaplaceRows
 from gnomon.methods.public import Public
 from gnomon.statistics.frame import Frame
 
@@ -34,3 +36,18 @@ def check_full_dimension(method: Release, public: Public) -> None:
             f"The 'n_components' parameter of {type(method).__name__} must be 'auto' or {public.m}, the number of "
             f"encoded columns, because it does not reduce them. Got {method.n_components!r} instead."
         )
+
+
+@dataclass(eq=False, repr=False)
+class IdentityQuery(Compared, LaplaceRows):
+    """Base of the methods that answer the identity query: x -> xR plus Laplace noise on every coordinate."""
+
+    unit: str = field(default="row", init=False)
+    publish_projection: bool = field(default=True, init=False)
+
+    def _check(self, public: Public) -> None:
+        super()._check(public)
+        if self.calibration == "paper":
+            raise ParameterError(
+                f"No paper prints the noise of {type(self).__name__}; use calibration='sound'."
+            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from gnomon.methods.baseline.identity_query import IdentityQuery
+from gnomon.methods.baseline.base import IdentityQuery
 
 
 @dataclass(eq=False, repr=False)

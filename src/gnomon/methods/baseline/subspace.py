@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from gnomon.errors import ParameterError
-from gnomon.methods.baseline.identity_query import IdentityQuery
+from gnomon.methods.baseline.base import IdentityQuery
 from gnomon.methods.gaussian_model import CONSTANT
 from gnomon.methods.public import Notes, Public
 from gnomon.model.mixture import Mixture
