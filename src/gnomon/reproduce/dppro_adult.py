@@ -352,7 +352,8 @@ EXPERIMENTS = (
             "others, released beside the components with the same noise; the paper does not say how it releases labels.",
             "The four questions are those of PrivBayes: female, post-secondary degree, more than 50K, never married.",
             ATTRIBUTE,
-            "Not measured: NLTCS, which we do not have; JTree, which is not part of gnomon; PrivBayes and PrivateSVM (docs/baselines.md).",
+            "Not measured: NLTCS, which we do not have; JTree, which is not part of gnomon. PrivBayes and PrivateSVM: "
+            "docs/baselines.md.",
             CURVES,
         ),
         draw=draw5,
