@@ -125,7 +125,9 @@ class DpPro(ProjectedRows):
                 )
             return
         if self.printed == LEMMA_4 and sigma is None and self.n_components != "auto":
-            unmet = printed_conditions((public.m, int(self.n_components)), self.epsilon, public.guarantee.delta)
+            unmet = printed_conditions(
+                (public.m, int(self.n_components)), self.epsilon, public.guarantee.delta
+            )
             if unmet:
                 raise ParameterError(f"{unmet[0]} Use printed={THEOREM_2!r}, which holds for every k.")
 
