@@ -123,7 +123,7 @@ def run(
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
     """
-    from gnomon.commands.budget import left
+    from gnomon.commands.budget import tell_left
     from gnomon.engine.choice import engine_named
     from gnomon.privacy.ledger import Ledger
     from gnomon.publish import publish
@@ -165,7 +165,7 @@ def run(
             sign=sign,
         )
     _tell(estimator, out, rows)
-    say(left(balance))
+    tell_left(balance)
 
 
 def _schema(
