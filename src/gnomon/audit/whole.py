@@ -143,9 +143,9 @@ class PartTrials:
             costs.append([(one.epsilon, math.sqrt(one.squared_mu)) for one in spent])
             counts.append([len(parts(*pair)) if pair[0].kind in PURE else 1 for pair in pairs])
         varies = np.ptp(np.array(costs), axis=0).max(axis=1)
-        same = np.ptp(np.array(counts), axis=0) == 0
-        steady = np.flatnonzero((varies <= allowed) & same).tolist()
-        return cls(trials, tuple(steady), {i: counts[0][i] for i in steady})
+        steady = np.flatnonzero(varies <= allowed).tolist()
+        usual = np.median(np.array(counts), axis=0).astype(int)
+        return cls(trials, tuple(steady), {i: int(usual[i]) for i in steady})
 
     def covers(self, steps: list[Step]) -> bool:
         """Whether pure steps, and Gaussian ones, are among those that are scored where the release has any."""

@@ -152,7 +152,7 @@ def run(
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
     """
-    from gnomon.commands.budget import left
+    from gnomon.commands.budget import tell_left
     from gnomon.engine.choice import engine_named
     from gnomon.privacy.ledger import Ledger
     from gnomon.publish import publish
@@ -209,7 +209,7 @@ def run(
             f"See what the release is worth: gnomon evaluate --release {out} --out {out}-worth"
         )
     facts(balance=asdict(balance))
-    say(left(balance))
+    tell_left(balance)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from gnomon.errors import GnomonWarning
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.history import History
 from gnomon.privacy.ledger import Balance, Ledger, checked_name, configured
-from gnomon.privacy.meaning import weak_together
 from gnomon.table.base import Source
 from gnomon.table.fingerprint import columns_print, content_print, same_columns
 from gnomon.table.schema import Schema
@@ -74,7 +73,7 @@ class Account:
             # printed noise may keep no epsilon at all, so no cap can cover it
             guarantee = replace(guarantee, epsilon=math.inf)
             note = f"{note} (as printed, charged as infinite)".strip()
-        balance = self.ledger.charge(
+        return self.ledger.charge(
             self.name,
             guarantee,
             method=method.name,
@@ -83,9 +82,6 @@ class Account:
             content=content,
             attributes=len(schema.released),
         )
-        if weak := weak_together(self.name, balance.charges, balance.epsilon_spent, balance.delta_spent):
-            warnings.warn(weak, GnomonWarning, stacklevel=4)
-        return balance
 
     def suspicions(self, source: Source, schema: Schema, content: str) -> list[str]:
         """What the prints of earlier charges say: for the custodian's console, never for a release."""
