@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,app]'
 	touch $(READY)
 
 .PHONY: demo test test-cluster lint clean
@@ -17,15 +17,10 @@ demo: $(READY)
 test: lint
 	$(BIN)/python -m pytest -n auto -q
 
-test-cluster: $(VENV)/.ready-cluster
-	@command -v java >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
-	  apt-get install --yes --quiet openjdk-17-jre-headless postgresql || \
-	  echo "Java or PostgreSQL is missing and cannot be installed here: their tests are skipped."
-	GNOMON_TEST_CLUSTER=1 timeout 900 $(BIN)/python -m pytest -q tests/cluster
-
-$(VENV)/.ready-cluster: $(READY)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,dask,spark]' sqlalchemy
-	touch $@
+# What is missing and cannot be had in a few minutes is said, and its tests are skipped.
+test-cluster: $(READY)
+	@tests/cluster/prepare $(BIN)/pip
+	GNOMON_TEST_CLUSTER=1 timeout --kill-after=30 540 $(BIN)/python -m pytest -q tests/cluster
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks

@@ -74,8 +74,8 @@ class DpPro(ProjectedRows):
     printed: str = THEOREM_2
     sigma: float | None = None
 
-    def _guarantee(self) -> Guarantee:
-        found = super()._guarantee()
+    def _guarantee(self, n: int | None) -> Guarantee:
+        found = super()._guarantee(n)
         if found.delta == 0:
             raise ParameterError(
                 "The 'delta' parameter of DpPro must be positive, because its noise is Gaussian; "
@@ -125,7 +125,7 @@ class DpPro(ProjectedRows):
                 )
             return
         if self.printed == LEMMA_4 and sigma is None and self.n_components != "auto":
-            unmet = printed_conditions((public.m, int(self.n_components)), self.epsilon, self.delta)
+            unmet = printed_conditions((public.m, int(self.n_components)), self.epsilon, public.guarantee.delta)
             if unmet:
                 raise ParameterError(f"{unmet[0]} Use printed={THEOREM_2!r}, which holds for every k.")
 
@@ -150,12 +150,13 @@ class DpPro(ProjectedRows):
             return true, loss
         sigma, words = self._printed_sigma(view, public)
         sigma *= grid
-        notes.delivered = epsilon_of(float(true.value) / sigma, self.delta)
+        delta = public.guarantee.delta
+        notes.delivered = epsilon_of(float(true.value) / sigma, delta)
         if self.printed == LEMMA_4 and self.sigma is None:
-            notes.caveats += printed_conditions(view.R.shape, self.epsilon, self.delta)
+            notes.caveats += printed_conditions(view.R.shape, self.epsilon, delta)
         notes.caveats.append(
             f"{words} with the projection that was drawn and is published delivers epsilon {notes.delivered:.4g} at delta "
-            f"{self.delta:g}."
+            f"{delta:g}."
         )
         return true, GaussianDP(
             float(true.value) / sigma, *loss.neighbours
@@ -168,9 +169,11 @@ class DpPro(ProjectedRows):
         if self.sigma is not None:
             return self.sigma * width, f"The given sigma, {self.sigma:g},"
         if self.printed == LEMMA_4:
-            return paper_dppro_sigma(self.epsilon, self.delta) * width, "Lemma 4's noise"
+            return paper_dppro_sigma(self.epsilon, public.guarantee.delta) * width, "Lemma 4's noise"
         theta = paper_dppro(view.R, attributes).printed
-        return theta * paper_dppro_theorem_2(self.epsilon, self.delta) * width, "Theorem 2's noise"
+        return theta * paper_dppro_theorem_2(
+            self.epsilon, public.guarantee.delta
+        ) * width, "Theorem 2's noise"
 
     def linear(self, queries: npt.ArrayLike) -> Estimates:
         """Answers to linear queries sum_i <q, x_i> over the encoded rows, one for each row q of `queries` (c, m).

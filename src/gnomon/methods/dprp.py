@@ -96,8 +96,8 @@ class Dprp(RowRelease):
     b3: float = PAPER_SHARES.choice
     z: float = 1.0
 
-    def _guarantee(self) -> Guarantee:
-        found = super()._guarantee()
+    def _guarantee(self, n: int | None) -> Guarantee:
+        found = super()._guarantee(n)
         if found.delta == 0:
             raise ParameterError(
                 "The 'delta' parameter of Dprp must be positive, because its noise is Gaussian; use JlLaplace for rows "
@@ -213,7 +213,8 @@ class Dprp(RowRelease):
         y = self.model_.label(published, noisy[:, p:], self._row_noise, scale, rng)
         assert target.name is not None
         place = self.encoder_.columns.index(target.name)
-        return features.add_column(place, target.name, self.encoder_.decode_target(y))
+        table = features.add_column(place, target.name, self.encoder_.decode_target(y))
+        return self.encoder_.keep_rules(table)
 
     def public_map(self) -> PublicMap:
         """The frame, and the law of the noisy rows, which distances need.

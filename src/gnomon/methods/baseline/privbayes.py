@@ -79,7 +79,7 @@ class PrivBayes(Compared, ModelRelease):
             raise ParameterError(
                 f"The 'theta' parameter of PrivBayes must be positive and at most 1e+06. Got {self.theta!r} instead."
             )
-        if self.delta > 0 and public.schema.estimated:
+        if public.guarantee.delta > 0 and public.schema.estimated:
             raise ParameterError(
                 f"The column {public.schema.estimated[0].name!r} has estimate = true, and PrivBayes spends what is left as "
                 "pure epsilon; set delta to 0, or declare its bounds or classes."
