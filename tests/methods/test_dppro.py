@@ -99,13 +99,22 @@ def test_theorem_2_is_the_printed_noise() -> None:
     assert fitted(cloud(), unit="attribute").noise_std_ < method.noise_std_
 
 
-def test_theorem_2_is_short_for_categories() -> None:
+def test_theorem_2_may_be_short_for_categories() -> None:
+    """Two cells change, not one; by how much the noise is short depends on R, which the seed fixes."""
     table, schema = baskets()
-    method = gn.DpPro(2.0, 1e-5, schema=schema, unit="attribute", n_components=4, calibration="paper").fit(
-        table
-    )
-    assert method.certificate_.delivered > 2.0
-    assert not method.certificate_.holds
+    short = []
+    for seed in range(12):
+        made = gn.DpPro(
+            2.0, 1e-5, schema=schema, unit="attribute", n_components=8, calibration="paper", random_state=seed
+        )
+        method = made.fit(table)
+        R = method.projection_.reshape(6, 2, 8)
+        moved = np.linalg.norm(R[:, 0] - R[:, 1], axis=1).max()
+        delivered = accounting.epsilon_of(moved / method.noise_std_, 1e-5)
+        assert method.certificate_.delivered == pytest.approx(delivered, rel=1e-2)
+        assert method.certificate_.holds == (method.certificate_.delivered <= 2.0)
+        short.append(delivered > 2.0)
+    assert any(short)
 
 
 def test_a_given_sigma_is_the_noise() -> None:
