@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,app]'
 	touch $(READY)
 
 .PHONY: demo test test-cluster lint clean

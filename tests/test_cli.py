@@ -121,7 +121,7 @@ def test_a_release_from_init_to_transform(place: Place, capsys: pytest.CaptureFi
     said = capsys.readouterr().out
     assert "epsilon = 1" in said
     assert "73.2%" in said
-    assert "epsilon 1 left" in said
+    assert "epsilon 1 and delta 9e-06 left" in said
     described = {"certificate.yaml", "croissant.json", "schema.toml", "report.html"}
     names = {"data.parquet", "map.npz", "measurements.npz", *described}
     assert {path.name for path in place.out.iterdir()} == names
@@ -435,7 +435,7 @@ def test_the_plan_says_what_estimated_bounds_would_take(
 ) -> None:
     schema_with("low = 60\nhigh = 220\n", "estimate = true\n")(place)
     assert main(["plan", "--schema", str(place.schema), "--rows", "300", "--epsilon", "1"]) == 0
-    assert "10% of the budget" in capsys.readouterr().out
+    assert "30% of the budget goes to what is estimated of: pressure" in capsys.readouterr().out
     assert place.release() == 0
     assert "estimated and paid for" in (place.out / "report.html").read_text()
 
@@ -559,7 +559,7 @@ def test_budget_export_and_import(place: Place, capsys: pytest.CaptureFixture[st
     assert "2 entries of ward" in capsys.readouterr().out
     assert (place.folder / "ward.json").stat().st_mode & 0o077 == 0
     assert main(["budget", "import", "ward", "--from", "ward.json", *there]) == 0
-    assert "Added 2 entries. Budget of ward: epsilon 1 spent" in capsys.readouterr().out
+    assert "Added 2 entries. Budget of ward: epsilon 1 and delta 1e-06 spent" in capsys.readouterr().out
     place.out = place.folder / "second"
     assert place.release(*there) == 0
     place.out = place.folder / "third"
@@ -567,7 +567,7 @@ def test_budget_export_and_import(place: Place, capsys: pytest.CaptureFixture[st
     assert main(["budget", "export", "ward", "--out", "back.json", *there]) == 0
     assert main(["budget", "import", "ward", "--from", "back.json"]) == 0
     assert main(["budget", "show"]) == 0
-    assert "epsilon 2 spent in 2 releases" in capsys.readouterr().out
+    assert "epsilon 2 and delta 2e-06 spent in 2 releases" in capsys.readouterr().out
     for words, clue in (
         (["import", "other", "--from", "back.json"], "holds the account 'ward'"),
         (["import", "ward", "--from", "none.json"], "cannot be read"),

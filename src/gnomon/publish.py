@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from os import PathLike
@@ -21,22 +23,26 @@ from typing import Any
 import numpy as np
 
 from gnomon.engine.base import Engine, Progress, quiet
+from gnomon.engine.local import LOCAL
 from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
 from gnomon.methods.charging import Account
-from gnomon.methods.opening import declared_schema, magnitude, promised
+from gnomon.methods.opening import declared_schema, magnitude, named_neighbours, promised
+from gnomon.notebook import framed
 from gnomon.plan import choose
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
+from gnomon.privacy.guarantee import Adjacency, Guarantee
 from gnomon.privacy.ledger import Balance, Ledger
 from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
 from gnomon.release.formats import FORMATS
+from gnomon.release.holdout import Holdout, hold_out
 from gnomon.release.journal import Journal
 from gnomon.release.measurements import parameters_of
 from gnomon.release.sign import private_key
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
+from gnomon.verdict.predict import refuse_useless
 
 MOST_ROWS = 10**12  # more would fill any disk
 
@@ -49,6 +55,9 @@ class Published:
     method: Release
     balance: Balance
 
+    def _repr_html_(self) -> str:
+        return framed((self.folder / "report.html").read_text(encoding="utf-8"))
+
 
 def publish_by_name(
     data: Any,
@@ -56,7 +65,7 @@ def publish_by_name(
     *,
     schema: Schema | str | PathLike[str],
     epsilon: float,
-    delta: float = 0.0,
+    delta: float | str = "auto",
     method: str = "auto",
     account: str | None = None,
     ledger: Ledger | None = None,
@@ -64,12 +73,16 @@ def publish_by_name(
     format: str = "parquet",
     progress: Progress = quiet,
     engine: Engine | None = None,
+    even_if_useless: bool = False,
+    holdout: float | None = None,
     **parameters: Any,
 ) -> Published:
     """Check, charge, fit, write: the short way from a table to a folder that may be published.
 
     `method` is a name that `gnomon plan` lists, or auto; `parameters` are those of the method. The budget is charged to
-    `account` (by default the one that the schema names) of `ledger` (by default the usual one).
+    `account` (by default the one that the schema names) of `ledger` (by default the usual one). A release in which public
+    numbers put every column at lost is a `UselessError` before the charge, unless `even_if_useless`. `holdout` is a share
+    of the rows that are kept back beside the folder, for `gn.evaluate`.
     """
     public = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
     source = open_source(data, schema=public)
@@ -87,31 +100,24 @@ def publish_by_name(
         format=format,
         progress=progress,
         engine=engine,
+        even_if_useless=even_if_useless,
+        holdout=holdout,
     )
     return Published(out, made, balance)
 
 
-def _choose(schema: Schema, source: Source, epsilon: float, delta: float, parameters: dict[str, Any]) -> str:
+def _choose(
+    schema: Schema, source: Source, epsilon: float, delta: float | str, parameters: dict[str, Any]
+) -> str:
     """What auto stands for, by public numbers."""
-    try:
-        unit, adjacency = (
-            Unit(parameters.get("unit", "row")),
-            Adjacency(parameters.get("adjacency", "replace-one")),
-        )
-    except ValueError:
-        raise ParameterError(
-            "The 'unit' must be 'row' or 'attribute', and the 'adjacency' 'replace-one' or 'add-remove'."
-        ) from None
+    unit, adjacency = named_neighbours(
+        parameters.get("unit", "row"), parameters.get("adjacency", "replace-one")
+    )
+    private = adjacency is Adjacency.ADD_REMOVE or schema.person is not None
+    n = magnitude(schema, parameters.get("expected_rows")) if private else max(2, source.n_rows())
     if parameters.get("target") is not None or parameters.get("task") == "clustering":
         schema = schema.with_target(parameters.get("target"))
-    guarantee = promised(schema, epsilon, delta, unit=unit, adjacency=adjacency)
-    return auto_method(schema, source, guarantee, parameters.get("expected_rows"))
-
-
-def auto_method(schema: Schema, source: Source, guarantee: Guarantee, expected: int | None = None) -> str:
-    """The method that auto stands for; a private number of rows is not asked for, only its declared magnitude."""
-    private = guarantee.adjacency is Adjacency.ADD_REMOVE
-    return choose(schema, magnitude(schema, expected) if private else max(2, source.n_rows()), guarantee)
+    return choose(schema, n, promised(schema, epsilon, delta, unit=unit, adjacency=adjacency, rows=n))
 
 
 def _made(name: str, parameters: dict[str, Any]) -> Release:
@@ -119,7 +125,7 @@ def _made(name: str, parameters: dict[str, Any]) -> Release:
         raise ParameterError(
             f"The 'method' must be auto or one of {', '.join(METHODS)}. Got {name!r} instead."
         )
-    known = METHODS[name]._get_param_names()
+    known = METHODS[name].parameter_names()
     for given in parameters:
         if given not in known:
             raise ParameterError(
@@ -141,13 +147,16 @@ def publish(
     progress: Progress = quiet,
     engine: Engine | None = None,
     sign: Path | None = None,
+    even_if_useless: bool = False,
+    holdout: float | None = None,
 ) -> Balance:
     """Release `data` by `method` into the new folder `out`; returns the account's balance after the charge.
 
     Any cell becomes a valid one by the declared policy. `strict` refuses a table that does not fit instead, before the
-    charge; its certificate says that the promise then covers only tables that pass. A release of the same table with the
+    charge; its certificate says that the promise then covers only tables that pass. A release in which public numbers put
+    every column at lost is refused before the charge, unless `even_if_useless`. A release of the same table with the
     same parameters into the same place that was cut short is resumed. `sign` is a private key (PEM, Ed25519) by which the
-    certificate is signed.
+    certificate is signed. `holdout` is a share of the rows that are kept back beside the folder, for `evaluate`.
     """
     out = Path(out)
     check_place(out)
@@ -160,11 +169,13 @@ def publish(
     source = open_source(data, schema=schema)
     engine = source.engine(engine)
     if rows is not None:
-        _check_rows(method, rows, source)
-    with Journal(out) as journal:
+        _check_rows(method, rows, source, holdout)
+    with Journal(out) as journal, _held_back(source, schema, holdout, payer, out, engine, progress) as kept:
         earlier = journal.seed(_asked_seed(method))
         seed = method._seed() if earlier is None else earlier
-        charge = _Charge(source, method, schema, payer, out, journal, seed, engine)
+        charge = _Charge(source, method, schema, payer, out, journal, seed, even_if_useless, engine, kept)
+        if kept is not None:
+            source = kept.source(schema)
         try:
             method.fit(
                 source,
@@ -185,18 +196,58 @@ def publish(
                 )
                 problem.args = (f"{problem} The budget of this release is charged;{again}",)
             raise
+        except KeyboardInterrupt as stop:
+            stop.args = (_stopped(charge, journal),)
+            raise
         journal.discard()
     assert charge.balance is not None
     return charge.balance
 
 
-def _check_rows(method: Release, rows: int, source: Source) -> None:
+def _stopped(charge: _Charge, journal: Journal) -> str:
+    """Whether a release that was interrupted was charged, and how to go on."""
+    if charge.balance is None:
+        return "Interrupted before the charge: nothing was spent and nothing was written."
+    said = f"Interrupted after the charge to account {charge.account.name!r}"
+    if journal.resumes:
+        return f"{said}: run the same command again, and it goes on without another charge."
+    return f"{said}, while noisy rows were drawn: they are lost, and another run pays again."
+
+
+@contextmanager
+def _held_back(
+    source: Source,
+    schema: Schema,
+    share: float | None,
+    payer: Account,
+    out: Path,
+    engine: Engine | None,
+    progress: Progress,
+) -> Iterator[Holdout | None]:
+    """The rows that are kept back, before anything is measured; a refusal before the charge leaves nothing behind."""
+    if share is None:
+        yield None
+        return
+    if engine is not None and engine is not LOCAL:
+        raise ParameterError(
+            "A hold-out is split on this machine; use the local engine, or split the table before."
+        )
+    kept = hold_out(source, schema, share, out, payer.content(source, schema), progress)
+    try:
+        yield kept
+    except BaseException:
+        if not Journal.kept(out):
+            kept.remove()
+        raise
+
+
+def _check_rows(method: Release, rows: int, source: Source, holdout: float | None) -> None:
     """Refuse, before anything is charged, a number of rows that the method cannot publish."""
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         raise ParameterError(
             f"The number of rows to publish must be an integer from 1 to {MOST_ROWS:,}. Got {rows!r} instead."
         )
-    if method.publishes == "rows" and rows != source.n_rows():
+    if method.publishes == "rows" and (holdout is not None or rows != source.n_rows()):
         raise ParameterError(
             f"The method {method.name} publishes one row for each row of the table and no other number of rows; "
             "leave the number out, or use a method that fits a model."
@@ -220,7 +271,9 @@ class _Charge:
     out: Path
     journal: Journal
     seed: int
+    even_if_useless: bool
     engine: Engine | None = None
+    kept: Holdout | None = None
     balance: Balance | None = None
     recorded: list[Answer] = field(default_factory=list)
 
@@ -229,6 +282,8 @@ class _Charge:
         header = self._header(content, guarantee)
         earlier = self.journal.recorded(header)
         if earlier is None:
+            if not self.even_if_useless:
+                refuse_useless(self.method, self.schema, self._public_rows(guarantee), guarantee)
             self.balance = self.account.charge(
                 self.method, guarantee, self.schema, self.source, content, self.out.name
             )
@@ -236,6 +291,12 @@ class _Charge:
             self.recorded += earlier
             self.balance = self.account.ledger.show(self.account.name)
         self.journal.start(header, self.seed, self.recorded)
+
+    def _public_rows(self, guarantee: Guarantee) -> int:
+        """The number of rows, or what is public about it."""
+        if guarantee.adjacency is Adjacency.REPLACE_ONE:
+            return self.source.n_rows()
+        return magnitude(self.schema, self.method.expected_rows)
 
     def _header(self, content: str, guarantee: Guarantee) -> dict[str, Any]:
         """What must be equal for a release to be the same one."""
@@ -249,6 +310,7 @@ class _Charge:
             "schema": hashlib.sha256(self.schema.dumps().encode()).hexdigest(),
             "guarantee": repr(guarantee),
             "ledger": str(self.account.ledger.path.absolute()),
+            "split": None if self.kept is None else self.kept.split,
         }
 
 

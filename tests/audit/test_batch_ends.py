@@ -108,7 +108,7 @@ FORMS: list[Callable[[pa.Table, Path], Any]] = [
 
 def released(method: str, data: Any, out: Path, noise: int | None = None) -> dict[str, bytes]:
     """All files of a release of these rows."""
-    taken = METHODS[method]._get_param_names()
+    taken = METHODS[method].parameter_names()
     more = {"random_state": 4, "n_components": 1}
     made = METHODS[method](
         2.0, 1e-6, schema=gn.Schema.loads(SCHEMA), **{k: v for k, v in more.items() if k in taken}

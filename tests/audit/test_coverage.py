@@ -37,7 +37,7 @@ def offered() -> list[tuple[str, str, str]]:
 
 def accepts(name: str, unit: str, calibration: str, delta: float, adjacency: str = "replace-one") -> bool:
     kind = METHODS[name]
-    taken = kind._get_param_names()
+    taken = kind.parameter_names()
     if unit != "row" and "unit" not in taken:
         return False
     wanted = {
@@ -51,10 +51,8 @@ def accepts(name: str, unit: str, calibration: str, delta: float, adjacency: str
     method = kind(1.0, delta, **{key: value for key, value in wanted.items() if key in taken})
     try:
         opened = open_table(method, np.zeros((4, 2)), np.array([0, 1, 0, 1]))
-        private_n = adjacency == "add-remove"
-        method._declared(
-            opened.schema, None if private_n else public_rows(opened.source), method._guarantee(), 0
-        )
+        n = None if adjacency == "add-remove" else public_rows(opened.source)
+        method._declared(opened.schema, n, method._guarantee(n), 0)
     except ParameterError:
         return False
     return True

@@ -50,7 +50,10 @@ READS = {
     "methods/synthesizer.py": "a caller's own rows through the subspace of a model (transform)",
     "methods/baseline/subspace.py": "a public table's directions",
     "release/transform.py": "a caller's own rows through a public map",
-    "evaluate/sides.py": "real rows beside released ones, for the custodian's eyes",
+    "evaluation/sides.py": "real rows beside released ones, for the custodian's eyes",
+    "evaluation/shared.py": "whether test rows are training rows, for the custodian's eyes",
+    "release/holdout.py": "splits a table by coins that look at no row",
+    "release/verify.py": "released rows",
 }
 # the noise package is what is drawn from; the audit reads and releases tables of its own making, and no release imports it
 EXEMPT = ("privacy/noise/", "audit/", "table/")

@@ -25,7 +25,7 @@ from gnomon.engine.committed import CommittedRows
 from gnomon.engine.local import LOCAL
 from gnomon.errors import EngineError
 from gnomon.methods import METHODS
-from gnomon.methods.bounds import COARSE, CellCounts
+from gnomon.methods.bounds import EDGES, CellCounts
 from gnomon.privacy.ledger import Ledger
 from gnomon.privacy.measure import _Together
 from gnomon.table import persons as bounding
@@ -127,7 +127,7 @@ def test_estimated_bounds_are_counted_on_workers(
     engine: Any, table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = RawRows(open_source(parquet(table, tmp_path / "t.parquet")), ("x", "z"))
-    query = CellCounts("counts", ("x", "z"), (COARSE, COARSE))
+    query = CellCounts("counts", ("x", "z"), (EDGES, EDGES))
     expected = LOCAL.fold(raw, query, stage="")
     monkeypatch.setattr(LOCAL, "fold", None)
     assert np.array_equal(engine.fold(raw, query, stage=""), expected)

@@ -23,7 +23,7 @@ from gnomon.engine.cluster import ClusterEngine, Outcome, Task, added
 from gnomon.engine.committed import CommittedRows, SharedFolder, commit
 from gnomon.engine.local import LOCAL
 from gnomon.errors import EngineError
-from gnomon.methods.bounds import COARSE, CellCounts
+from gnomon.methods.bounds import EDGES, CellCounts
 from gnomon.table import persons
 from gnomon.table.encode import EncodedRows, Encoder, RawNumbers, RawRows
 from gnomon.table.fingerprint import content_print
@@ -150,7 +150,7 @@ def test_buckets_suffice_for_slots_and_for_memory() -> None:
 def test_numbers_of_persons_are_folded_on_workers(
     engine: Restless, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, query = open_source(a_file(tmp_path / "t.parquet")), CellCounts("counts", ("x",), (COARSE,))
+    source, query = open_source(a_file(tmp_path / "t.parquet")), CellCounts("counts", ("x",), (EDGES,))
     here, there = (RawNumbers(source, ("x",), Bounding("patient", 2, KEY), one) for one in (LOCAL, engine))
     expected = LOCAL.fold(here, query, stage="")
     monkeypatch.setattr(LOCAL, "fold", None)  # not on the driver

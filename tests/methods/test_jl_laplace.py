@@ -148,7 +148,7 @@ def test_scikit_learn_works_on_the_release() -> None:
 @pytest.mark.parametrize("projection", ["gaussian", "orthonormal", "sign"])
 @pytest.mark.parametrize("unit", ["row", "attribute"])
 def test_noise_is_what_the_drawn_matrix_needs(projection: str, unit: str) -> None:
-    method = fitted(cloud(), projection=projection, unit=unit)
+    method = fitted(cloud(), delta=0.0, projection=projection, unit=unit)
     R = method.projection_
     if unit == "row":
         needed = float(row_change(Norm.L1, R, radius=math.sqrt(8), adjacency=REPLACE).value)

@@ -139,7 +139,7 @@ def test_every_source_of_a_pure_pca(pca: str, task: str) -> None:
     X, y = two_classes() if task == "classification" else line()
     told: dict[str, Any] = {"classes": [0, 1]} if task == "classification" else {"target_bounds": (-1, 1)}
     method = PcaGauss(
-        2.0, bounds=(-1, 1), pca=pca, public=X[:50] if pca == "public" else None, random_state=0, **told
+        2.0, 0.0, bounds=(-1, 1), pca=pca, public=X[:50] if pca == "public" else None, random_state=0, **told
     ).fit(X, y)
     Z, _ = method.sample(100)
     assert Z.shape == (100, X.shape[1])

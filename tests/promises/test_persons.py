@@ -209,7 +209,10 @@ def test_a_released_folder_of_persons_replays(
 def test_plan_speaks_of_persons_and_takes_rows_from_the_schema(custodian: Any, persons_schema: Path) -> None:
     outcome = custodian.run("plan", "--schema", persons_schema, "--epsilon", "1")
     assert outcome.code == 0, outcome.err
-    assert "200 rows, epsilon = 1 (pure) for one person, with at most 3 rows used (add-remove)" in outcome.out
+    assert (
+        "200 rows, epsilon = 1 (delta = 1e-06) for one person, with at most 3 rows used (add-remove)"
+        in outcome.out
+    )
     assert "jl-laplace" not in outcome.out
     other = custodian.run("plan", "--schema", persons_schema, "--epsilon", "1", "--rows", "5000")
     assert "5,000 rows" in other.out

@@ -27,7 +27,7 @@ def neighbours() -> tuple[np.ndarray, np.ndarray]:
 def fitted(pca: str, X: np.ndarray) -> gn.PcaGauss:
     y = (X[:, 1] > 0).astype(int)
     method = gn.PcaGauss(
-        1.0, bounds=(-1, 1), classes=[0, 1], pca=pca, pca_share=SHARE, n_components=2, public=X[::7]
+        1.0, 0.0, bounds=(-1, 1), classes=[0, 1], pca=pca, pca_share=SHARE, n_components=2, public=X[::7]
     )
     return method.fit(X, y)
 

@@ -92,7 +92,7 @@ def test_a_cap_binds_for_a_query_without_a_fixed_order(
     custodian.cap("ward", query, epsilon=1.0)
 
     def release() -> None:
-        custodian.publish(query, gn.RonGauss(1.0, schema=custodian.schema))
+        custodian.publish(query, gn.RonGauss(1.0, 0.0, schema=custodian.schema))
 
     release()
     with pytest.raises(refusal, match=r"[Bb]udget"):

@@ -32,8 +32,8 @@ def test_a_replace_one_release_is_refused_where_n_is_private(
 
 def test_a_row_release_counts_on_an_account_of_attributes(custodian: Any, ward: pa.Table) -> None:
     """A row-level epsilon covers a change of one attribute at the same epsilon, and adds to what was spent."""
-    custodian.publish(ward, gn.JlLaplace(0.25, schema=custodian.schema, unit="attribute"))
-    custodian.publish(ward, gn.RonGauss(1.0, schema=custodian.schema))
+    custodian.publish(ward, gn.JlLaplace(0.25, 0.0, schema=custodian.schema, unit="attribute"))
+    custodian.publish(ward, gn.RonGauss(1.0, 0.0, schema=custodian.schema))
     assert custodian.spent("ward", ward, "attribute") == (pytest.approx(1.25), 0.0)
 
 
@@ -41,9 +41,9 @@ def test_an_attribute_release_counts_on_an_account_of_rows(
     custodian: Any, ward: pa.Table, attributes: int, refusal: type[Exception]
 ) -> None:
     """Group privacy: an attribute-level epsilon is m epsilon for a row of m attributes; or it is refused."""
-    custodian.publish(ward, gn.RonGauss(1.0, schema=custodian.schema))
+    custodian.publish(ward, gn.RonGauss(1.0, 0.0, schema=custodian.schema))
     try:
-        custodian.publish(ward, gn.JlLaplace(0.25, schema=custodian.schema, unit="attribute"))
+        custodian.publish(ward, gn.JlLaplace(0.25, 0.0, schema=custodian.schema, unit="attribute"))
     except refusal:
         return
     assert custodian.spent("ward", ward) == (pytest.approx(1.0 + 0.25 * attributes), 0.0)

@@ -83,7 +83,10 @@ def test_numbers_stay_numbers_when_they_are_selected(quietly: Callable[..., Any]
     ("parameters", "sentence"),
     [
         ({}, r"classes=\[0, 1\].*or pass classes='private'"),
-        ({"classes": "private"}, "which needs delta above 0; set delta, or declare the classes"),
+        (
+            {"classes": "private", "delta": 0.0},
+            "which needs delta above 0; set delta, or declare the classes",
+        ),
         ({"classes": "public"}, "must be a list of classes or 'private'. Got 'public' instead"),
     ],
 )

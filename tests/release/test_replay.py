@@ -91,7 +91,8 @@ def asked(name: str, target: str, calibration: str, adjacency: str) -> Any:
         if name == "dppro":
             method.unit = "attribute"
     try:
-        method._declared(method.schema, None if adjacency == "add-remove" else 300, method._guarantee(), 0)
+        n = None if adjacency == "add-remove" else 300
+        method._declared(method.schema, n, method._guarantee(n), 0)
     except ParameterError:
         return None
     return method

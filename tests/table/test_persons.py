@@ -203,3 +203,17 @@ def test_numbers_before_encoding_are_bounded_too() -> None:
     assert found.num_rows == 60
     assert set(found["a"].drop_null().to_pylist()) <= set(values.tolist())
     assert found["a"].to_numpy().tobytes() == found["b"].to_numpy().tobytes()
+
+
+def test_a_schema_may_have_persons_and_patterns() -> None:
+    text = """
+    [table]
+    person = "id"
+    rows_per_person = 2
+    columns = ["id", "lab_1", "lab_2"]
+    [columns.id]
+    kind = "identifier"
+    [columns."lab_*"]
+    kind = "boolean"
+    """
+    assert [column.name for column in Schema.loads(text).released] == ["lab_1", "lab_2"]

@@ -85,7 +85,7 @@ def _rows(estimator: Release, method: str, claim: Guarantee, p: int) -> list[Att
 
 def _likelihood(method: str, claim: Guarantee, components: int | None, calibration: str) -> Attack:
     worst = worst_pair(method, claim, components, calibration)
-    taken = METHODS[method]._get_param_names()
+    taken = METHODS[method].parameter_names()
     # what is drawn in public must be the same for both tables
     settings = {
         "bounds": (-1.0, 1.0),
@@ -132,7 +132,7 @@ def _columns(p: int) -> int:
 
 def _estimator(name: str, claim: Guarantee, p: int, calibration: str, unit: str) -> Release:
     kind = METHODS[name]
-    taken = kind._get_param_names()
+    taken = kind.parameter_names()
     wanted: dict[str, Any] = {
         "epsilon": claim.epsilon,
         "delta": claim.delta,
@@ -151,5 +151,5 @@ def _estimator(name: str, claim: Guarantee, p: int, calibration: str, unit: str)
     if "unit" not in taken and unit != "row":
         raise ParameterError(f"The method {name} protects one row, not one {unit}; use --unit row.")
     estimator = kind(**{key: value for key, value in wanted.items() if key in taken})
-    estimator._guarantee()  # refuses a calibration or a budget that the method does not know
+    estimator._guarantee(None)  # refuses a calibration or a budget that the method does not know
     return estimator

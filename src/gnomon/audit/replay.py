@@ -102,7 +102,7 @@ class Pair:
 def _shares(
     method: Release, n: int | None, first: list[Step], second: list[Step], noises: list[Noise]
 ) -> Replayed:
-    claim = method._guarantee()
+    claim = method._guarantee(n)
     spent, found, chosen = Cost(), [], 0.0
     rowwise = method.publishes == "rows"
     jointly = (

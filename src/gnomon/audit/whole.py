@@ -50,12 +50,13 @@ class Trials:
     @classmethod
     def of(cls, method: Release, claim: Guarantee, X: Tables, y: Targets | None) -> Trials:
         fresh: Release = clone(method)
-        guarantee, seed = fresh._guarantee(), fresh._seed()  # what is drawn in public is the same for both
+        seed = fresh._seed()  # what is drawn in public is the same for both
         opened = [open_table(fresh, X[i], None if y is None else y[i]) for i in (0, 1)]
-        private_n = guarantee.adjacency is Adjacency.ADD_REMOVE
+        private_n = fresh._guarantee(None).adjacency is Adjacency.ADD_REMOVE
+        known = [None if private_n else public_rows(one.source) for one in opened]
         public = [
-            fresh._declared(one.schema, None if private_n else public_rows(one.source), guarantee, seed)
-            for one in opened
+            fresh._declared(one.schema, n, fresh._guarantee(n), seed)
+            for one, n in zip(opened, known, strict=True)
         ]
         rows = [
             EncodedRows(one.source, known.encoder, SERIAL) for one, known in zip(opened, public, strict=True)

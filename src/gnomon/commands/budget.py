@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gnomon.commands.options import LedgerFile, one_of
-from gnomon.commands.terminal import console, printable, say
+from gnomon.commands.speech import speaking
+from gnomon.commands.terminal import console, facts, printable, say
 from gnomon.errors import LedgerError, ParameterError
+from gnomon.privacy.guarantee import USUAL_CAP
 
 if TYPE_CHECKING:
     from gnomon.privacy.ledger import Balance, Entry
@@ -34,6 +37,7 @@ AccountName = Annotated[
 
 
 @app.command()
+@speaking
 def show(
     account: Annotated[
         str | None,
@@ -50,6 +54,7 @@ def show(
 
     book = Ledger(ledger)
     balances = book.accounts() if account is None else [book.show(account)]
+    facts(accounts=[asdict(balance) for balance in balances])
     for balance in balances:
         say(left(balance))
         if weak := weak_together(
@@ -61,6 +66,7 @@ def show(
 
 
 @app.command()
+@speaking
 def cap(
     account: AccountName,
     epsilon: Annotated[
@@ -71,8 +77,13 @@ def cap(
     ],
     delta: Annotated[
         float,
-        typer.Option("--delta", "-d", metavar="D", help="The delta that all releases together may spend."),
-    ] = 0.0,
+        typer.Option(
+            "--delta",
+            "-d",
+            metavar="D",
+            help="The delta that all releases together may spend: by default ten times the usual one; 0 is pure.",
+        ),
+    ] = USUAL_CAP,
     unit: Annotated[
         str,
         typer.Option(
@@ -116,10 +127,13 @@ def cap(
         )
     book = Ledger(ledger)
     kind = {"unit": Unit(unit), "adjacency": Adjacency(adjacency), "rows": rows_per_person}
-    say(left(book.cap(account, epsilon, delta, **kind)))  # type: ignore[arg-type]
+    balance = book.cap(account, epsilon, delta, **kind)  # type: ignore[arg-type]
+    facts(**asdict(balance))
+    say(left(balance))
 
 
 @app.command()
+@speaking
 def history(account: AccountName, ledger: LedgerFile = None) -> None:
     """List every cap and every charge of an account, oldest first.
 
@@ -130,6 +144,7 @@ def history(account: AccountName, ledger: LedgerFile = None) -> None:
     from gnomon.privacy.ledger import Ledger
 
     entries = Ledger(ledger).history(account)
+    facts(account=account, entries=[asdict(entry) for entry in entries])
     if not entries:
         say(f"Nothing was spent from {account}, and no cap was set.")
         return
@@ -146,6 +161,7 @@ def history(account: AccountName, ledger: LedgerFile = None) -> None:
 
 
 @app.command()
+@speaking
 def export(
     account: AccountName,
     out: Annotated[
@@ -167,10 +183,12 @@ def export(
     document = Ledger(ledger).export(account)
     with new_file(out, mode=0o600) as path:
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    facts(account=account, out=out, entries=len(document["entries"]))
     say(f"Wrote {out}: {len(document['entries'])} entries of {account}. It is not for publication.")
 
 
 @app.command("import")
+@speaking
 def import_(
     account: AccountName,
     file: Annotated[
@@ -186,6 +204,7 @@ def import_(
 
     book = Ledger(ledger)
     added = book.import_account(_document(file), account)
+    facts(added=added, **asdict(book.show(account)))
     say(f"Added {added} entr{'y' if added == 1 else 'ies'}. {left(book.show(account))}")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnomon.commands.options import Database, DataOrDatabase, SchemaFile, SqlQuery, SqlTable, Target, opened
-from gnomon.commands.terminal import Watch, console, printable, say
+from gnomon.commands.terminal import Watch, console, facts, printable, say
 from gnomon.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def run(
     from gnomon.table.gaps import load_gaps
 
     gaps = load_gaps(schema)
+    facts(open=list(gaps.sentences))
     _print_gaps(gaps.sentences)
     if gaps.schema is None:
         raise SchemaError(gaps.sentences[0] + _more(len(gaps.sentences)))
@@ -47,7 +48,15 @@ def run(
     with Watch(passes=1) as watch:
         report = check(source, declared, watch)
     _print(replace(report, undeclared=tuple(name for name in report.undeclared if not gaps.cover(name))))
-    for remark in diagnose(source, declared, report):
+    diagnosed = list(diagnose(source, declared, report))
+    facts(
+        rows=report.rows,
+        columns={column.name: _counts(column) for column in report.columns},
+        problems=list(report.problems),
+        remarks=[*report.remarks, *diagnosed],
+        fits=report.ok and not gaps.sentences,
+    )
+    for remark in diagnosed:
         say(remark)
     if any(column.problem for column in report.columns):
         say(
@@ -57,7 +66,23 @@ def run(
         raise SchemaError(gaps.sentences[0] + _more(len(gaps.sentences) + len(report.problems)))
     if not report.ok:
         raise DataError(report.problems[0] + _more(len(report.problems)))
-    say("The table fits its schema: a strict release would accept it.")
+    out = [column.name for column in report.columns if column.out_of_bounds]
+    if out:
+        named = ", ".join(out[:5]) + (" and more" if len(out) > 5 else "")
+        say(
+            f"Cells out of bounds would be clipped to them: {named}. Widen the bounds if these cells can be right."
+        )
+    more = "" if loaded.rows is not None else f" --rows {report.rows}"
+    say(f"The table fits its schema. Next: gnomon plan --schema {schema}{more} --epsilon 1")
+
+
+def _counts(column: Any) -> dict[str, int]:
+    return {
+        "missing": column.missing,
+        "out of bounds": column.out_of_bounds,
+        "not declared": column.unknown,
+        "wrong type": column.alien,
+    }
 
 
 def _more(count: int) -> str:
@@ -81,7 +106,7 @@ def _print(report: CheckReport) -> None:
         table.add_column(head, justify="right")
     plain = 0
     for column in report.columns:
-        counts = (column.missing, column.out_of_bounds, column.unknown, column.alien)
+        counts = _counts(column).values()
         if any(counts):
             table.add_row(printable(column.name), *(f"{count:,}" if count else "-" for count in counts))
         else:

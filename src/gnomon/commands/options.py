@@ -53,13 +53,18 @@ Epsilon = Annotated[
     ),
 ]
 Delta = Annotated[
-    float,
+    str,
     typer.Option(
         "--delta",
         "-d",
         metavar="D",
-        help="0 asks for pure epsilon-DP; a small value such as 1e-6 (far below 1/rows) allows less noise.",
+        help="auto: 1e-6, or the power of ten at or below 1/(10 rows) if that is less. 0 asks for pure epsilon-DP, "
+        "which costs several times the noise where there are many columns.",
     ),
+]
+ClaimedDelta = Annotated[
+    float,
+    typer.Option("--delta", "-d", metavar="D", help="Of the claim that is attacked; 0 is pure epsilon-DP."),
 ]
 Target = Annotated[
     str | None,
@@ -153,6 +158,18 @@ def opened(
     from gnomon.table.database import open_database
 
     return open_source(open_database(database, query=query, table=table, schema=schema), schema=schema)
+
+
+def delta_of(text: str) -> float | str:
+    """What --delta says: auto, or a number."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(
+            f"The option --delta must be auto or a number from 0 to below 1. Got {text!r} instead."
+        ) from None
 
 
 def one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:

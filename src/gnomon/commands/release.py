@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,11 +27,12 @@ from gnomon.commands.options import (
     SqlTable,
     Target,
     Task,
+    delta_of,
     one_of,
     opened,
 )
-from gnomon.commands.terminal import Watch, say
-from gnomon.errors import ParameterError
+from gnomon.commands.terminal import Watch, detail, facts, say
+from gnomon.errors import InterruptionError, ParameterError
 
 if TYPE_CHECKING:
     from gnomon.methods.base import Release
@@ -54,7 +57,7 @@ def run(
     database: Database = None,
     query: SqlQuery = None,
     table: SqlTable = None,
-    delta: Delta = 0.0,
+    delta: Delta = "auto",
     target: Target = None,
     task: Task = None,
     components: Annotated[
@@ -107,9 +110,25 @@ def run(
             help="Refuse a table with cells that do not fit, before the charge; the promise is then for tables that do.",
         ),
     ] = False,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            "--holdout",
+            metavar="SHARE",
+            help="Keep so many of the rows back, such as 0.2, in a folder beside the release that only you can read; "
+            "'gnomon evaluate' tests on them.",
+        ),
+    ] = None,
     engine: EngineName = "local",
     cluster: Cluster = None,
     shared: Shared = None,
+    even_if_useless: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-useless",
+            help="Release even where public numbers say that every column would be lost, which is refused otherwise.",
+        ),
+    ] = False,
     not_private: Annotated[
         bool,
         typer.Option("--not-private", help="Allow --epsilon inf: no noise, no privacy, for comparison only."),
@@ -118,7 +137,8 @@ def run(
     """Make a private release of a table: a folder that may be published as it is.
 
     Everything public is checked first, and the rows are read. Only then is the budget charged to the ledger, and only
-    after that is anything measured. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
+    after that is anything measured. The last lines say how good the release is, column by column: good, usable, weak or
+    lost. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
     refusal. A refusal writes nothing and charges nothing.
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
@@ -136,12 +156,13 @@ def run(
     one_of("--adjacency", adjacency, ("replace-one", "add-remove"))
     check_place(out)
     source = opened(data, database, query, table, declared)
-    chosen = _choose(method, declared, source, epsilon, delta, unit, adjacency)
+    asked = delta_of(delta)
+    chosen = _choose(method, declared, source, epsilon, asked, unit, adjacency)
     estimator = _estimator(
         chosen,
         unit=unit,
         epsilon=epsilon,
-        delta=delta,
+        delta=asked,
         schema=declared,
         task=task,
         n_components=_components(components),
@@ -150,7 +171,9 @@ def run(
         random_state=seed,
         not_private=not_private,
     )
-    with engine_named(engine, cluster, shared) as engine_, Watch(passes=_passes(declared) + strict) as watch:
+    passes = _passes(chosen, declared) + strict + (holdout is not None)
+    detail(f"method {chosen}, account {account or declared.budget_account}, ledger {Ledger(ledger).path}")
+    with _interruptible(), engine_named(engine, cluster, shared) as engine_, Watch(passes=passes) as watch:
         balance = publish(
             source,
             estimator,
@@ -163,9 +186,29 @@ def run(
             progress=watch,
             engine=engine_,
             sign=sign,
+            even_if_useless=even_if_useless,
+            holdout=holdout,
         )
     _tell(estimator, out, rows)
+    if holdout is not None:
+        from gnomon.release.holdout import place_of
+
+        facts(holdout=place_of(out))
+        say(
+            f"Kept back for you alone, and not part of the release: {place_of(out)}. "
+            f"See what the release is worth: gnomon evaluate --release {out} --out {out}-worth"
+        )
+    facts(balance=asdict(balance))
     say(left(balance))
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C with the sentence that the library has for it."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise InterruptionError(str(stop) or "Interrupted before the charge: nothing was spent.") from None
 
 
 def _schema(
@@ -194,18 +237,20 @@ def _components(text: str) -> int | str:
 
 
 def _choose(
-    method: str, schema: Schema, source: Source, epsilon: float, delta: float, unit: str, adjacency: str
+    method: str, schema: Schema, source: Source, epsilon: float, delta: float | str, unit: str, adjacency: str
 ) -> str:
     from gnomon.methods import METHODS
-    from gnomon.methods.opening import promised
+    from gnomon.methods.opening import magnitude, promised
+    from gnomon.plan import choose
     from gnomon.privacy.guarantee import Adjacency, Unit
-    from gnomon.publish import auto_method
 
     one_of("--method", method, (*METHODS, "auto"))
     if method != "auto":
         return method
-    guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
-    return auto_method(schema, source, guarantee)
+    private = schema.person is not None or Adjacency(adjacency) is Adjacency.ADD_REMOVE
+    rows = magnitude(schema) if private else max(2, source.n_rows())
+    guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency), rows=rows)
+    return choose(schema, rows, guarantee)
 
 
 def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
@@ -213,7 +258,7 @@ def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
     from gnomon.methods import METHODS
 
     method = METHODS[name]
-    taken = method._get_param_names()
+    taken = method.parameter_names()
     if "unit" in taken:
         parameters["unit"] = unit
     elif unit != "row":
@@ -221,9 +266,12 @@ def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
     return method(**{key: value for key, value in parameters.items() if key in taken})
 
 
-def _passes(schema: Schema) -> int:
-    """Over the rows: one to encode them, two to estimate bounds, as a rule two of the method, one to write."""
-    return 4 + (2 if schema.estimated else 0)
+_MEASURED = {"synthesizer": 6, "ron-gauss": 2, "pca-gauss": 3, "dprp": 3, "jl-laplace": 1, "dppro": 1}
+
+
+def _passes(method: str, schema: Schema) -> int:
+    """Over the rows: one to encode them, two to estimate bounds, those of the method at most, and one to write."""
+    return 2 + _MEASURED.get(method, 2) + (2 if schema.estimated else 0)
 
 
 def _tell(estimator: Release, out: Path, rows: int | None) -> None:
@@ -234,6 +282,18 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     guarantee: Guarantee = estimator.guarantee_
     count = estimator.n_rows_ if rows is None else rows
     columns = len(estimator.data_schema_.released)
+    facts(
+        out=out,
+        method=estimator.name,
+        rows=count,
+        columns=columns,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        unit=guarantee.unit.value,
+        adjacency=guarantee.adjacency.value,
+        holds=estimator.certificate_.holds,
+        weak=list(estimator.certificate_.weak),
+    )
     say(f"Released {out}: {count:,} rows, {columns:,} columns, by {estimator.name}.")
     if not estimator.certificate_.holds:
         say(f"NOT PRIVATE as declared. {estimator.certificate_.statement}")
@@ -247,4 +307,16 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     )
     for weak in certificate.weak:
         say(f"Note: {weak}")
+    for note in [*certificate.caveats, *_notes(estimator)]:
+        say(f"Note: {note}")
     say(f"Read {out / 'report.html'} in a browser; the whole folder may be published.")
+    say(f"How good it is: {estimator.verdicts_.summary()}")
+
+
+def _notes(estimator: Release) -> list[str]:
+    """What a pure guarantee cost, where one was asked for."""
+    from gnomon.plan import price_of_purity
+
+    rows = estimator.n_rows_ or 2
+    price = price_of_purity(estimator.schema_, max(2, rows), estimator.guarantee_, estimator.name)
+    return [] if price is None or estimator.delta == "auto" else [price]

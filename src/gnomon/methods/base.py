@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 
 from gnomon.engine.base import Engine, Progress, quiet
 from gnomon.engine.local import LOCAL, one_thread
@@ -19,7 +21,7 @@ from gnomon.methods.charging import Charge, charge_for
 from gnomon.methods.opening import Opened, check_task, magnitude, open_table, promised, public_rows
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.certificate import Certificate
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta
 from gnomon.privacy.ledger import Ledger
 from gnomon.privacy.measure import Answer, Measurer, Observer
 from gnomon.statistics.grid import GRID
@@ -51,7 +53,7 @@ def _as_it_is(table: Any) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class Release(BaseEstimator):  # type: ignore[misc]
+class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all methods: the parameters that they share, and the order of a release."""
 
     name: ClassVar[str]
@@ -59,7 +61,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
     adjacencies: ClassVar[tuple[Adjacency, ...]] = (Adjacency.REPLACE_ONE,)
 
     epsilon: float
-    delta: float = 0.0
+    delta: float | str = "auto"
     _: KW_ONLY
     schema: Schema | None = None
     bounds: Any = None
@@ -100,10 +102,11 @@ class Release(BaseEstimator):  # type: ignore[misc]
         `recorded` are answers of an earlier run of the same release, which are not measured again; `record` is given
         each fresh one; `seed` is that of the earlier run. `observer` watches exact and noisy answers, for audits.
         """
-        guarantee, seed = self._guarantee(), self._seed() if seed is None else seed
+        promise, seed = self._guarantee(None), self._seed() if seed is None else seed
         opened = open_table(self, X, y)
         engine = opened.source.engine(engine) or LOCAL
-        n = None if guarantee.adjacency is Adjacency.ADD_REMOVE else public_rows(opened.source)
+        n = None if promise.adjacency is Adjacency.ADD_REMOVE else public_rows(opened.source)
+        guarantee = self._guarantee(n)
         public = self._declared(opened.schema, n, guarantee, seed)
         self._check_inputs(public)
         if self.strict:
@@ -117,6 +120,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
         charge(guarantee)
         data = Measurer(rows, engine, progress, recorded, record, observer)
         self._like = opened.source.form()
+        self._remember_names(X, opened)
         self.made_: str | None = datetime.now(UTC).date().isoformat()
         return self._run(data, public, opened)
 
@@ -133,7 +137,7 @@ class Release(BaseEstimator):  # type: ignore[misc]
         made: str | None = None,
     ) -> Self:
         """The same release from its declared schema and its recorded answers, without the table; `made` is its day."""
-        public = self._declared(schema, rows, self._guarantee(), seed)
+        public = self._declared(schema, rows, self._guarantee(rows), seed)
         self._like, self.made_ = _as_it_is, made
         return self._run(Measurer(None, recorded=answers), public, None)
 
@@ -182,12 +186,59 @@ class Release(BaseEstimator):  # type: ignore[misc]
             self.n_rows_ = notes.rows
         self.events_ = tuple(data.events)
         self.answers_ = tuple(data.answers)
+        self.counts_ = tuple(data.counts)
         self.certificate_ = self._certify(public, notes)
         return self
 
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         """Spend the budget on measurements of `data` and set the fitted attributes."""
         raise NotImplementedError
+
+    # --- conventions of scikit-learn ---
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes that end in an underscore come with fit, and so does the form of the table."""
+        if name == "_like" or (name.endswith("_") and not name.startswith("_")):
+            raise NotFittedError(
+                f"This {type(self).__name__} is not fitted yet; call fit with a table first."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "certificate_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # nobody can seed the noise
+        tags.input_tags.allow_nan = True  # any cell becomes a valid one
+        tags.target_tags.required = False
+        return tags
+
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """The names of the parameters, as `get_params` has them."""
+        return tuple(sorted(field.name for field in fields(cls) if field.init))
+
+    def _remember_names(self, X: Any, opened: Opened) -> None:
+        names = [column.name for column in opened.schema.features]
+        self.n_features_in_ = len(names)
+        if not isinstance(X, np.ndarray | list):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The columns that `transform` gives, without a target."""
+        names = [column.name for column in self.data_schema_.features]
+        if input_features is not None:
+            given = [str(name) for name in input_features]
+            known = list(getattr(self, "feature_names_in_", given))
+            if len(given) != self.n_features_in_ or given != known:
+                raise ValueError(
+                    "input_features is not equal to feature_names_in_, the columns of the table."
+                )
+            names = given if len(names) == len(given) else names
+        return np.array(names, dtype=object)
 
     # --- parameters ---
 
@@ -199,9 +250,13 @@ class Release(BaseEstimator):  # type: ignore[misc]
     def _unit(self) -> Unit:
         return Unit.ROW
 
-    def _guarantee(self) -> Guarantee:
-        epsilon, delta = self.epsilon, self.delta
-        who = type(self).__name__
+    def _pure(self) -> bool:
+        """Whether delta would buy nothing, so that "auto" is 0: printed calibrations, and methods that spend purely."""
+        return self.calibration == "paper" or math.isinf(self.epsilon)
+
+    def _guarantee(self, n: int | None) -> Guarantee:
+        """What is promised to a table of n rows, or of a private number of them."""
+        epsilon, who = self.epsilon, type(self).__name__
         if not isinstance(epsilon, (int, float, np.number)) or math.isnan(epsilon) or epsilon <= 0:
             raise ParameterError(
                 f"The 'epsilon' parameter of {who} must be a positive number. Got {epsilon!r} instead."
@@ -216,8 +271,13 @@ class Release(BaseEstimator):  # type: ignore[misc]
                 f"The 'epsilon' parameter of {who} is infinite, which is no privacy at all; "
                 "set not_private=True (--not-private) if you mean it."
             )
+        delta: Any = self.delta
+        if isinstance(delta, str) and delta == "auto":
+            delta = 0.0 if self._pure() else auto_delta(n)
         if not isinstance(delta, (int, float, np.number)) or not 0 <= delta < 1:
-            raise ParameterError(f"The 'delta' parameter of {who} must be in [0, 1). Got {delta!r} instead.")
+            raise ParameterError(
+                f"The 'delta' parameter of {who} must be 'auto' or in [0, 1). Got {delta!r} instead."
+            )
         if 0 < delta < SMALLEST_DELTA:
             raise ParameterError(
                 f"The 'delta' parameter of {who} must be 0 or at least {SMALLEST_DELTA:g}, below which 64-bit numbers "
@@ -297,6 +357,9 @@ class Release(BaseEstimator):  # type: ignore[misc]
             rows = [f"the number of rows, {public.n}"]
         if public.schema.person is not None:
             rows.append(f"which column tells persons apart, {public.schema.person!r}; it is not released")
+        if public.schema.rules:
+            rows.append("declared rules between columns (schema.toml)")
+            notes.post_processing.append("rows changed where they broke a declared rule")
         return Certificate.build(
             method=self.name,
             guarantee=public.guarantee,

@@ -66,8 +66,8 @@ class DpPro(ProjectedRows):
 
     typical_distance: float | str | None = None
 
-    def _guarantee(self) -> Guarantee:
-        found = super()._guarantee()
+    def _guarantee(self, n: int | None) -> Guarantee:
+        found = super()._guarantee(n)
         if found.delta == 0:
             raise ParameterError(
                 "The 'delta' parameter of DpPro must be positive, because its noise is Gaussian; "
@@ -119,12 +119,13 @@ class DpPro(ProjectedRows):
             return true, loss
         # Lemma 4 is for cells that move by 1; a number in [-1, 1] moves by 2, a cell of a category by 1
         width = 2.0 if widest_attribute(attributes_of(public.encoder)) >= 2 else 1.0
-        sigma = paper_dppro_sigma(self.epsilon, self.delta) * width * grid
-        notes.delivered = epsilon_of(float(true.value) / sigma, self.delta)
-        notes.caveats += printed_conditions(view.R.shape, self.epsilon, self.delta)
+        delta = public.guarantee.delta
+        sigma = paper_dppro_sigma(self.epsilon, delta) * width * grid
+        notes.delivered = epsilon_of(float(true.value) / sigma, delta)
+        notes.caveats += printed_conditions(view.R.shape, self.epsilon, delta)
         notes.caveats.append(
             f"Lemma 4's noise with the projection that was drawn and is published delivers epsilon "
-            f"{notes.delivered:.4g} at delta {self.delta:g}."
+            f"{notes.delivered:.4g} at delta {delta:g}."
         )
         return true, GaussianDP(
             float(true.value) / sigma, *loss.neighbours

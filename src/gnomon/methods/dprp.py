@@ -87,8 +87,8 @@ class Dprp(RowRelease):
 
     shares = PAPER_SHARES  # of the printed algorithm; no field, as it is no parameter of the release
 
-    def _guarantee(self) -> Guarantee:
-        found = super()._guarantee()
+    def _guarantee(self, n: int | None) -> Guarantee:
+        found = super()._guarantee(n)
         if found.delta == 0:
             raise ParameterError(
                 "The 'delta' parameter of Dprp must be positive, because its noise is Gaussian; use JlLaplace for rows "
@@ -176,7 +176,8 @@ class Dprp(RowRelease):
         y = self.model_.label(published, noisy[:, p:], self._row_noise, scale, rng)
         assert target.name is not None
         place = self.encoder_.columns.index(target.name)
-        return features.add_column(place, target.name, self.encoder_.decode_target(y))
+        table = features.add_column(place, target.name, self.encoder_.decode_target(y))
+        return self.encoder_.keep_rules(table)
 
     @classmethod
     def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:

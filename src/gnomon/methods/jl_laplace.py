@@ -68,14 +68,14 @@ class JlLaplace(LaplaceRows):
 
     def _draw(self, data: Measurer, public: Public, k: int) -> Matrix:
         """Where the promise counts on the law of R, no seed may fix R beforehand."""
-        self._by_tail, self._tail_delta = self._may_count_on_the_tail(data), 0.0
+        self._by_tail, self._tail_delta = self._may_count_on_the_tail(data, public), 0.0
         if not self._by_tail or not self.publish_projection:
             return super()._draw(data, public, k)
         return data.draw_public(UNSEEDED, lambda: self._unseeded(public.m, k)) / FINE
 
-    def _may_count_on_the_tail(self, data: Measurer) -> bool:
+    def _may_count_on_the_tail(self, data: Measurer, public: Public) -> bool:
         """By what the caller asked for, never by the seed that is recorded; a replay does as the first run did."""
-        granted = self.delta > 0 and self.projection == "gaussian"
+        granted = public.guarantee.delta > 0 and self.projection == "gaussian"
         if not self.publish_projection:  # then no seed ever fixes R
             return granted
         if data.recorded:
@@ -91,13 +91,14 @@ class JlLaplace(LaplaceRows):
         drawn = super()._features(view, public, notes)
         if not self._by_tail or self.calibration == "paper":
             return drawn
-        length = tail_length(view.R, self._widest(view, public), self.delta)
+        delta = public.guarantee.delta
+        length = tail_length(view.R, self._widest(view, public), delta)
         tail = replace(drawn, value=fraction(length))
         if tail.value >= drawn.value:
             return drawn
-        self._tail_delta = self.delta
+        self._tail_delta = delta
         notes.public.append(
-            f"the law of the projection, which was drawn after the table was fixed: with probability {self.delta:g} "
+            f"the law of the projection, which was drawn after the table was fixed: with probability {delta:g} "
             "it stretches one given change beyond what the noise was made for"
         )
         return tail
@@ -120,7 +121,7 @@ class JlLaplace(LaplaceRows):
     ) -> tuple[Sensitivity, Spendable]:
         if self.calibration != "paper":
             return true, loss
-        c, words, delta = printed_length(view.R.shape[1], self.unit, self.delta)
+        c, words, delta = printed_length(view.R.shape[1], self.unit, public.guarantee.delta)
         claimed = replace(true, value=fraction(c * self._widest(view, public) * grid))
         notes.delivered = self.epsilon * float_up(true.value / claimed.value)
         notes.caveats += [

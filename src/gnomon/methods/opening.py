@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.errors import DataError, ParameterError
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, declared
+from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta, declared
 from gnomon.table.base import Source
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
-from gnomon.table.frames import eager_frame
+from gnomon.table.frames import as_array, eager_frame, refuse_sparse
 from gnomon.table.schema import Schema
 from gnomon.table.source import open_source, with_names
 from gnomon.table.target import Task
@@ -44,7 +44,8 @@ class Opened:
 def open_table(method: Asked, X: Any, y: Any) -> Opened:
     """Nothing here looks at a cell."""
     _known_task(method)
-    schema = method.schema
+    refuse_sparse(X)
+    schema, X = method.schema, as_array(X)
     frame = eager_frame(X) if schema is None else None
     if isinstance(X, np.ndarray) and schema is None:
         schema = _schema_of_arrays(method, X, y)
@@ -87,10 +88,33 @@ def declared_schema(method: Asked, table: Any = None) -> Schema:
     return schema.with_target(None) if method.task == "clustering" else schema
 
 
+def named_neighbours(unit: str, adjacency: str) -> tuple[Unit, Adjacency]:
+    """What is protected against which change, by their names."""
+    try:
+        return Unit(unit), Adjacency(adjacency)
+    except ValueError:
+        raise ParameterError(
+            "The 'unit' must be 'row' or 'attribute', and the 'adjacency' 'replace-one' or 'add-remove'."
+        ) from None
+
+
 def promised(
-    schema: Schema | None, epsilon: float, delta: float, *, unit: Unit = Unit.ROW, adjacency: Adjacency
+    schema: Schema | None,
+    epsilon: float,
+    delta: float | str,
+    *,
+    unit: Unit = Unit.ROW,
+    adjacency: Adjacency,
+    rows: int | None = None,
 ) -> Guarantee:
-    """The guarantee of a release: a schema that names persons protects each with all rows, and keeps n private."""
+    """The guarantee of a release: a schema that names persons protects each with all rows, and keeps n private.
+
+    A delta of "auto" follows from `rows` where their number is public.
+    """
+    persons = schema is not None and schema.person is not None
+    if isinstance(delta, str):
+        private = persons or adjacency is Adjacency.ADD_REMOVE
+        delta = _auto(delta, None if private else rows)
     if schema is None or schema.person is None:
         return declared(epsilon, delta, unit=unit, adjacency=adjacency)
     if unit is Unit.ATTRIBUTE:
@@ -101,6 +125,12 @@ def promised(
     assert schema.rows_per_person is not None
     most = schema.rows_per_person
     return declared(epsilon, delta, unit=Unit.PERSON, adjacency=Adjacency.ADD_REMOVE, rows=most)
+
+
+def _auto(delta: str, rows: int | None) -> float:
+    if delta != "auto":
+        raise ParameterError(f"The 'delta' parameter must be 'auto' or in [0, 1). Got {delta!r} instead.")
+    return auto_delta(rows)
 
 
 def magnitude(schema: Schema, expected: int | None = None) -> int:
@@ -155,7 +185,9 @@ def public_rows(source: Source) -> int:
     """The number of rows where it is public; a release needs two."""
     n = source.n_rows()
     if n < 2:
-        raise DataError(f"The table has {n} rows; a release needs at least 2.")
+        raise DataError(
+            f"The table has {n} row{'' if n == 1 else 's'} (n_samples={n}); a release needs at least 2."
+        )
     if n >= MOST_ROWS:
         raise DataError("The table has 2^30 rows or more, past what exact integer sums hold; split it.")
     return n
@@ -165,7 +197,12 @@ def _schema_of_arrays(method: Asked, X: npt.NDArray[Any], y: Any) -> Schema:
     """Bounds and classes as they are declared; nothing is taken from the cells, of which only the type is looked at."""
     who = type(method).__name__
     if X.ndim != 2:
-        raise DataError(f"The array X must have two dimensions. Got {X.ndim} instead.")
+        raise DataError(
+            f"Expected 2D array, rows and columns, got {X.ndim}D instead. Reshape your data, for one column by "
+            "X.reshape(-1, 1)."
+        )
+    if X.shape[1] == 0:
+        raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if method.bounds is None:
         raise ParameterError(
             f"{who} needs bounds=(low, high) to be declared for an array; "

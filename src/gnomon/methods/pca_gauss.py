@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import DataError, ParameterError
 from gnomon.methods import pca_gauss_paper as paper
@@ -39,6 +40,7 @@ MECHANISMS: dict[str, MomentMechanism] = {
     "split": "auto",
 }
 SOURCES = ("auto", *MECHANISMS, "public")
+PURE_SOURCES = ("laplace", "matrix-laplace")
 LARGEST_DIMENSION = 20
 PUBLIC_GRID = 2.0**40
 
@@ -89,15 +91,20 @@ class PcaGauss(ModelRelease):
             raise ParameterError(
                 f"The 'pca_share' parameter of PcaGauss must be from 0.01 to 0.99. Got {self.pca_share!r} instead."
             )
-        if self.pca == "analyze-gauss" and self.delta == 0 and not public.target.is_none:
+        if self.pca == "analyze-gauss" and public.guarantee.delta == 0 and not public.target.is_none:
             raise ParameterError("The PCA by Gaussian noise (pca='analyze-gauss') needs delta above 0.")
-        if public.schema.estimated and self.pca in ("laplace", "matrix-laplace") and self.delta > 0:
+        if public.schema.estimated and self.pca in PURE_SOURCES and public.guarantee.delta > 0:
             raise ParameterError(
                 f"The column {public.schema.estimated[0].name!r} has estimate = true, and pca={self.pca!r} spends what is "
                 "left as pure epsilon; set delta to 0, or declare its bounds or classes."
             )
         if self.calibration == "paper":
-            paper.check(self.delta, self.pca)
+            paper.check(public.guarantee.delta, self.pca)
+
+    def _pure(self) -> bool:
+        schema = self._given_schema()
+        estimated = schema is not None and bool(schema.estimated)
+        return super()._pure() or (estimated and self.pca in PURE_SOURCES)
 
     def _check_inputs(self, public: Public) -> None:
         if self.pca == "public" and not public.target.is_none:
@@ -111,7 +118,7 @@ class PcaGauss(ModelRelease):
         self._components_only = public.target.is_none
         if self.calibration == "paper":
             asked = paper.PaperOptions(
-                self._source(), P, self.pca_share, self._public_directions(data, public, P)
+                self._source(public), P, self.pca_share, self._public_directions(data, public, P)
             )
             self.frame_, self.model_ = paper.as_printed(data, public, notes, asked)
         elif public.target.is_none:
@@ -121,20 +128,20 @@ class PcaGauss(ModelRelease):
             start = box_view(public.m).project(W, radius=math.sqrt(public.m))
             self.frame_, self.model_ = gaussian_model(data, public, notes, start, loss)
 
-    def _source(self) -> str:
+    def _source(self, public: Public) -> str:
         if self.pca != "auto":
             return self.pca
         return (
             "laplace"
             if self.calibration == "paper"
             else "analyze-gauss"
-            if self.delta > 0
+            if public.guarantee.delta > 0
             else "matrix-laplace"
         )
 
     def _components(self, data: Measurer, public: Public, notes: Notes, P: int) -> tuple[Matrix, Spendable]:
         """Section VII: the principal components, and the loss that is left for the model."""
-        source = self._source()
+        source = self._source(public)
         directions = self._public_directions(data, public, P)
         if directions is not None:
             notes.public.append("the public table that the principal components come from")
@@ -185,6 +192,7 @@ class PcaGauss(ModelRelease):
 
     def transform(self, X: Any) -> Any:
         """Real rows into the released space; Algorithm 1 has none, since its projection is private."""
+        check_is_fitted(self)
         if self._components_only:
             raise ParameterError(
                 "PcaGauss without a target publishes components whose projection is private, so there is no map for "

@@ -68,9 +68,9 @@ def moment_plan(
 def advise(error: float) -> str:
     """One sentence from the expected error."""
     if error <= SMALL:
-        return "The noise is small beside the data; this budget is enough, and a smaller one may be."
+        return "The noise is small beside the covariance; this budget is enough for it, and a smaller one may be."
     if error <= LARGE:
-        return "The main structure of the data survives; expect some loss of accuracy."
+        return "The main directions of the covariance survive; expect some loss of accuracy."
     return "Little of the data would be left."
 
 

@@ -301,9 +301,13 @@ class LaplaceRows(ProjectedRows):
     norm: ClassVar[Norm] = Norm.L1
     fourth: ClassVar[float] = LAPLACE_FOURTH
 
+    def _pure(self) -> bool:
+        schema = self._given_schema()  # estimates leave a pure budget whole, and no other
+        return super()._pure() or (schema is not None and bool(schema.estimated))
+
     def _check(self, public: Public) -> None:
         super()._check(public)
-        if self.delta > 0 and public.schema.estimated:
+        if public.guarantee.delta > 0 and public.schema.estimated:
             raise ParameterError(
                 f"The column {public.schema.estimated[0].name!r} has estimate = true, and {type(self).__name__} spends "
                 "what is left as pure epsilon; set delta to 0, or declare its bounds or classes."

@@ -65,7 +65,7 @@ class RonGauss(ModelRelease):
             raise ParameterError(
                 f"The 'rows' parameter of RonGauss must be 'normalise' or 'clip'. Got {self.rows!r} instead."
             )
-        if self.calibration == "paper" and self.delta > 0:
+        if self.calibration == "paper" and public.guarantee.delta > 0:
             raise ParameterError(
                 "RON-Gauss as printed is pure epsilon-DP; leave delta at 0 with calibration='paper'."
             )

@@ -19,6 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from gnomon.errors import DataError, GnomonError
+from gnomon.notebook import listed
 from gnomon.privacy.accounting import compose, guarantee_of
 from gnomon.privacy.guarantee import (
     ZCDP,
@@ -67,6 +68,8 @@ _PACKAGES = (
 Line = Annotated[str, StringConstraints(max_length=20_000)]
 Lines = Annotated[tuple[Line, ...], Field(max_length=2_000)]
 Amount = Annotated[float, Field(gt=0)]
+LEVELS = ("good", "usable", "weak", "lost")
+LevelName = Literal["good", "usable", "weak", "lost"]
 
 
 class _Part(BaseModel):
@@ -133,6 +136,26 @@ class Noise(_Part):
     total_variation: Annotated[float, Field(ge=0, le=1)]
 
 
+class Judged(_Part):
+    """How good the release is, by released numbers and the laws of its noise: columns by level, classes, the relation.
+
+    good     total variation of the marginal below 0.1, mean within 0.1 deviations; usable: 0.25 and 0.3
+    lost     no better than what was public before: even between the declared bounds, equal classes; weak: between
+    """
+
+    summary: Line
+    good: Lines = ()
+    usable: Lines = ()
+    weak: Lines = ()
+    lost: Lines = ()
+    classes: Annotated[dict[Line, LevelName], Field(max_length=5_000)] = {}
+    relation: LevelName | None = None
+
+    def level(self, column: str) -> str | None:
+        """The level of a column, where it is named."""
+        return next((name for name in LEVELS if column in getattr(self, name)), None)
+
+
 class Certificate(_Part):
     """A release's promise; `holds` says whether it is kept, `delivered` which epsilon is where it is not.
 
@@ -141,6 +164,7 @@ class Certificate(_Part):
     """
 
     format: Literal["gnomon certificate 1"] = "gnomon certificate 1"
+    verdicts: Judged | None = None
     statement: Line
     holds: bool
     delivered: Amount | None = None
@@ -278,6 +302,23 @@ class Certificate(_Part):
     def with_files(self, hashes: Mapping[str, str], *, released_rows: int | None = None) -> Certificate:
         """The same certificate, bound to the released files by their SHA-256."""
         return self.model_copy(update={"files": dict(sorted(hashes.items())), "released_rows": released_rows})
+
+    def with_verdicts(self, verdicts: Mapping[str, Any]) -> Certificate:
+        """The same certificate, which begins with how good the release is."""
+        return self.model_copy(update={"verdicts": Judged.model_validate(verdicts)})
+
+    def _repr_html_(self) -> str:
+        p = self.privacy
+        facts = {
+            "holds": "yes" if self.holds else "NO",
+            "epsilon": f"{p.epsilon:g}",
+            "delta": f"{p.delta:g}",
+            "unit": p.unit.value,
+            "adjacency": p.adjacency.value,
+            "method": self.method,
+            "rows": "private" if self.rows is None else f"{self.rows:,}",
+        }
+        return listed(f"Certificate of {self.table}", {**facts, "statement": self.statement})
 
     def to_yaml(self) -> str:
         """YAML in a fixed order, wrapped for people."""

@@ -165,6 +165,18 @@ class GaussianDP(_Promise):
         return tuple(replace(self, mu=part) for part in parts)
 
 
+USUAL_DELTA = 1e-6
+USUAL_CAP = 1e-5  # of an account: ten releases with the usual delta
+
+
+def auto_delta(rows: int | None) -> float:
+    """The delta that "auto" stands for: 1e-6 or, where the number of rows is public and larger, a tenth of a row's share.
+
+    That is the power of ten at or below 1 / (10 rows): less than that is far below what one row of the table is.
+    """
+    return USUAL_DELTA if rows is None else min(USUAL_DELTA, float(f"1e-{len(str(10 * max(rows, 1) - 1))}"))
+
+
 Guarantee = PureDP | ApproxDP
 Spendable = PureDP | GaussianDP | ZCDP
 Loss = PureDP | ApproxDP | ZCDP | GaussianDP

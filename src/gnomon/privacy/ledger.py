@@ -16,7 +16,15 @@ from typing import Any
 
 from gnomon.errors import BudgetError, ConversionError, ParameterError
 from gnomon.privacy.conversion import converted
-from gnomon.privacy.guarantee import Adjacency, GaussianDP, Guarantee, Neighbours, Unit, declared
+from gnomon.privacy.guarantee import (
+    USUAL_CAP,
+    Adjacency,
+    GaussianDP,
+    Guarantee,
+    Neighbours,
+    Unit,
+    declared,
+)
 from gnomon.privacy.history import Balance, Entry, History, checked_name
 from gnomon.privacy.ledger_file import LedgerFile
 
@@ -38,7 +46,7 @@ class Ledger:
         self,
         account: str,
         epsilon: float,
-        delta: float = 0.0,
+        delta: float = USUAL_CAP,
         *,
         unit: Unit = Unit.ROW,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,

@@ -20,6 +20,7 @@ from gnomon.errors import DataError, GnomonError
 from gnomon.privacy.guarantee import ApproxDP
 from gnomon.privacy.mechanism import Event, Noise, NoiseLaw, draw
 from gnomon.privacy.noisy_rows import NoisyRows
+from gnomon.statistics.frame import Binning
 from gnomon.statistics.queries import Query, RowQuery
 from gnomon.table.rows import RowSource
 
@@ -35,6 +36,15 @@ class Measurement:
     answer: Integers
     noise: NoiseLaw
     event: Event
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Noisy counts of the cells of some columns, and their standard deviation."""
+
+    binnings: tuple[Binning, ...]
+    answer: Integers
+    noise: float
 
 
 class Observer(Protocol):
@@ -70,6 +80,7 @@ class Measurer:
     observer: Observer | None = None
     events: list[Event] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    counts: list[NoisyCounts] = field(default_factory=list)
 
     def measure(self, query: Query, loss: Any, *, rows: RowSource | None = None) -> Measurement:
         """The noisy answer of a query: one pass over the rows, one event."""
@@ -90,6 +101,8 @@ class Measurer:
             outcome = self._outcome(query.statistic, noise, value, query.release, answer)
             event = noise.event(query.statistic, loss)
             self._spend(event)
+            if query.counted():
+                self.counts.append(NoisyCounts(query.counted(), outcome, noise.law.diagonal))
             found.append(Measurement(query, outcome, noise.law, event))
         return found
 

@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -19,8 +21,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gnomon.engine.base import Progress, quiet
 from gnomon.engine.local import one_thread
-from gnomon.errors import DataError, OutputError
+from gnomon.errors import DataError, OutputError, ParameterError
 from gnomon.methods.base import Release
+from gnomon.notebook import framed
 from gnomon.privacy.certificate import LARGEST, Certificate
 from gnomon.release import croissant
 from gnomon.release import sign as signing
@@ -87,6 +90,7 @@ def write_release(
     """Write `method`'s release of `rows` rows to the folder `out`, and sign its certificate where a key is given."""
     from gnomon.report.page import public_page
     from gnomon.report.words import is_model
+    from gnomon.verdict.state import state
 
     n = rows or method.n_rows_ or 1
     FORMATS[format].check(method.data_schema_)
@@ -96,6 +100,8 @@ def write_release(
         save_arrays(folder / "map.npz", method.public_map().arrays())
         write_measurements(method, folder)
         method.schema_.save(folder / "schema.toml")
+        method.verdicts_ = state(method)
+        method.certificate_ = method.certificate_.with_verdicts(method.verdicts_.certified())
         certificate = method.certificate_.with_files(_hashes(folder), released_rows=n)
         sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
         described = croissant.croissant(
@@ -181,6 +187,28 @@ class Opened:
     def report(self) -> Path:
         """The page for people."""
         return self.path / "report.html"
+
+    def _repr_html_(self) -> str:
+        return framed(self.report.read_text(encoding="utf-8"))
+
+    @cached_property
+    def model(self) -> Any:
+        """The method again, fitted, from the measurements in the folder; rows can be drawn from it."""
+        from gnomon.release.measurements import read_measurements
+
+        if not self.synthetic:
+            raise ParameterError(
+                f"The release {str(self.path)!r} holds one row for each record and no model to draw from; use its data."
+            )
+        return read_measurements(self.path).replay()
+
+    def sample(
+        self, n: int | None = None, random_state: int | None = None, *, given: Mapping[str, Any] | None = None
+    ) -> pa.Table:
+        """More rows of the model, as `sample` of the fitted method gives them; they cost nothing."""
+        wanted = self.certificate.released_rows if n is None else n
+        found: pa.Table = self.model.sample(wanted, random_state, given=given)
+        return found
 
     @property
     def synthetic(self) -> bool:

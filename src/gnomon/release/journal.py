@@ -35,6 +35,12 @@ class Journal:
         self._file = _locked(self.path)
         self._records = list(_records(self._file))
 
+    @staticmethod
+    def kept(out: Path) -> bool:
+        """Whether a release to this place was cut short after its charge, and can go on."""
+        path = out.absolute().parent / f".{out.name}.resume"
+        return path.is_file() and path.stat().st_size > 0
+
     def __enter__(self) -> Journal:
         return self
 

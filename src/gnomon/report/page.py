@@ -51,6 +51,8 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
     holds = certificate.private and not infinite
     guess = words.best_guess(certificate)
     return {
+        "verdicts": certificate.verdicts,
+        "verdict_levels": _levels(certificate),
         "warnings": [{"title": title, "text": text} for title, text in words.warnings(certificate)],
         "epsilon": "∞" if infinite else tidy(guarantee.epsilon),
         "delta": words.delta_words(guarantee.delta) if holds else "declared, but not kept",
@@ -62,6 +64,18 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
         "trade_off": words.trade_off(certificate) if holds else "",
         "guess_picture": draw.chance(guess),
     }
+
+
+def _levels(certificate: Certificate) -> list[tuple[str, str, str]]:
+    """Levels that a column has, what they mean, and the columns."""
+    found = certificate.verdicts
+    if found is None:
+        return []
+    return [
+        (level, meaning, words.listed(getattr(found, level)))
+        for level, meaning in words.LEVELS
+        if getattr(found, level)
+    ]
 
 
 def _contents(certificate: Certificate, schema: Schema, table: pa.Table) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from gnomon.evaluate.fidelity import binned
+from gnomon.evaluation.fidelity import binned
 from gnomon.methods.charging import unaccounted
 from gnomon.methods.dppro import DpPro
 from gnomon.privacy.accounting import spendable

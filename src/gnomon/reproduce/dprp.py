@@ -13,9 +13,9 @@ import pyarrow as pa
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import average_precision_score
 
-from gnomon.evaluate import classify
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation import classify
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.sides import Side
 from gnomon.methods.charging import unaccounted
 from gnomon.methods.dprp import Dprp
 from gnomon.methods.dprp_paper import Shares

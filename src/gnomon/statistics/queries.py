@@ -49,6 +49,10 @@ class Query(ABC):
         """What of the sum is measured."""
         return total
 
+    def counted(self) -> tuple[Binning, ...]:
+        """The bins of columns whose cells it counts side by side, for all rows; they are public."""
+        return ()
+
     def release(self, exact: Integers, noise: Noise) -> Integers:
         """The exact answer with fresh noise."""
         return exact + draw(noise, exact.shape)
@@ -99,6 +103,9 @@ class Histogram(VectorQuery):
 
     def sensitivity(self, norm: Norm, loss: Spendable) -> Sensitivity:
         return histogram(norm, columns=len(self.binnings), adjacency=loss.adjacency).protecting(loss)
+
+    def counted(self) -> tuple[Binning, ...]:
+        return self.binnings if self.blocks == 1 else ()
 
     def split(self, answer: Integers) -> list[Integers]:
         """The counts (L, bins) of each attribute."""
@@ -532,6 +539,9 @@ class TargetAsColumn(Query):
 
     def finish(self, total: Integers) -> Integers:
         return self.query.finish(total)
+
+    def counted(self) -> tuple[Binning, ...]:
+        return self.query.counted()
 
     def release(self, exact: Integers, noise: Noise) -> Integers:
         return self.query.release(exact, noise)

@@ -21,6 +21,7 @@ from gnomon.table.cells import numbers
 from gnomon.table.codec import Floats, codec, target_codec
 from gnomon.table.codec.base import Steps
 from gnomon.table.column import Scalar
+from gnomon.table.mend import Mender
 from gnomon.table.persons import Bounding
 from gnomon.table.rows import Layout, Loaded, Part, Rows, batch_rows, on_grid
 from gnomon.table.schema import Schema
@@ -62,6 +63,7 @@ class Encoder:
         self.feature_names: tuple[str, ...] = tuple(name for one in self._codecs for name in one.names)
         self._target = None if schema.target is None else target_codec(schema.target)
         self.target = self._described()
+        self._menders: dict[tuple[str, ...], Mender] = {}
 
     @property
     def layout(self) -> Layout:
@@ -131,6 +133,7 @@ class Encoder:
         """The released columns, in the order of the schema and in their declared types.
 
         Numbers are clipped to their bounds, integers rounded, categories taken by their largest column.
+        Rows keep the declared rules.
         `priors` gives, for some category or boolean columns, the shares that the decoded values shall have
         (for a boolean, of false and true).
         """
@@ -148,7 +151,16 @@ class Encoder:
         if y is not None:
             found.update(self._decode_target(np.asarray(y), len(X)))
         names = [name for name in self.columns if name in found]
-        return pa.table([found[name] for name in names], names=names)
+        return self.keep_rules(pa.table([found[name] for name in names], names=names))
+
+    def keep_rules(self, table: pa.Table) -> pa.Table:
+        """The table with every row changed so that it keeps those declared rules whose columns are all in it."""
+        if not self.schema.rules:
+            return table
+        names = tuple(table.column_names)
+        if names not in self._menders:
+            self._menders[names] = self.schema.mender(names)
+        return self._menders[names](table)
 
     def decode_target(self, y: Values) -> pa.Array:
         """The target column alone, from codes or numbers."""

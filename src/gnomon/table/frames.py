@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -216,8 +217,8 @@ class ArraySource(Source):
         self._features = [f"x{j}" for j in range(d)] if schema is None else [c.name for c in schema.features]
         if len(self._features) != d:
             raise DataError(
-                f"The array has {d} columns and the schema {len(self._features)} features; "
-                "give one column per feature."
+                f"X has {d} features, but gnomon is expecting {len(self._features)} features as input, one for each "
+                "column of its schema."
             )
         target = None if schema is None else schema.target
         self._target = "y" if target is None else target.name
@@ -332,13 +333,43 @@ def _matrix(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     X = np.asarray(X)
+    if X.dtype.kind == "c":
+        raise DataError("Complex data not supported; give real and imaginary parts as two columns.")
     if X.dtype.kind not in "fiub":
         X = np.vectorize(_number, otypes=[np.float64])(X)
-    if X.ndim != 2 or X.shape[1] == 0:
+    if X.ndim != 2:
         raise DataError(
-            f"The array must have rows and columns (n, d). Got the shape {X.shape} instead; reshape it."
+            f"Expected 2D array, rows and columns, got the shape {X.shape} instead. Reshape your data, for one column by "
+            "X.reshape(-1, 1)."
         )
+    if X.shape[1] == 0:
+        raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X
+
+
+def as_array(data: Any) -> Any:
+    """Whatever can only be an array as one; anything else, and an array with masked cells, as it is."""
+    if isinstance(data, np.ndarray):
+        return data
+    if isinstance(data, list) or (
+        hasattr(data, "__array__") and eager_frame(data) is None and not _speaks(data)
+    ):
+        return np.asarray(data)
+    return data
+
+
+def _speaks(data: Any) -> bool:
+    """Whether it is a table of its own kind."""
+    return isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(
+        data, "__arrow_c_stream__"
+    )
+
+
+def refuse_sparse(data: Any) -> None:
+    """A matrix of scipy.sparse, which is not a table."""
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(data):
+        raise DataError("A sparse matrix cannot be released; give it dense, as X.toarray().")
 
 
 def _number(cell: Any) -> float:

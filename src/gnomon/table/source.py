@@ -25,8 +25,10 @@ from gnomon.table.frames import (
     FrameSource,
     PolarsLazySource,
     StreamSource,
+    as_array,
     beside,
     eager_frame,
+    refuse_sparse,
 )
 from gnomon.table.lakes import lake_table
 from gnomon.table.schema import Schema
@@ -49,7 +51,9 @@ def open_source(data: Any, y: Any = None, schema: Schema | None = None) -> Sourc
 def _opened(data: Any, y: Any, schema: Schema | None) -> Source:
     if isinstance(data, tuple) and len(data) == 2 and y is None:
         data, y = data
-    if isinstance(data, np.ndarray | list):
+    refuse_sparse(data)
+    data = as_array(data)
+    if isinstance(data, np.ndarray):
         return ArraySource(data, y, schema)
     if y is not None:
         frame = eager_frame(data)

@@ -68,7 +68,7 @@ class BlockiGauss(Compared, ModelRelease):
             raise ParameterError(
                 f"The 'sketch_rows' parameter of BlockiGauss must be 'auto' or a positive integer. Got {r!r} instead."
             )
-        if self.delta == 0:
+        if public.guarantee.delta == 0:
             raise ParameterError(
                 "The 'delta' parameter of BlockiGauss must be positive, because a Gaussian sketch is not "
                 "epsilon-DP for any epsilon. Got 0 instead."
@@ -85,10 +85,10 @@ class BlockiGauss(Compared, ModelRelease):
                 f"BlockiGauss cannot pay for what is estimated of {public.schema.estimated[0].name!r} beside its sketch; "
                 "declare its bounds or classes."
             )
-        if math.isfinite(self.epsilon) and self._ideal_delta(public) < self.delta / 2:
+        if math.isfinite(self.epsilon) and self._ideal_delta(public) < public.guarantee.delta / 2:
             raise ParameterError(
                 "The 'delta' parameter of BlockiGauss must be larger at this epsilon, because its sampler is exact only "
-                f"to 2^-50. Got {self.delta:g} instead."
+                f"to 2^-50. Got {public.guarantee.delta:g} instead."
             )
         width = self._width(public)
         if width > 4096 or self._sketch_rows(public) * width > LARGEST or public.rows > 2**27:
@@ -100,8 +100,8 @@ class BlockiGauss(Compared, ModelRelease):
     def _ideal_delta(self, public: Public) -> float:
         """What the ideal sketch may cost: a sampler within t of it, for each of two neighbours, adds (1 + e^epsilon) t."""
         if not self.epsilon < 700:
-            return self.delta if math.isinf(self.epsilon) else 0.0
-        return self.delta - (1 + math.exp(self.epsilon)) * TOTAL_VARIATION * public.target.blocks
+            return public.guarantee.delta if math.isinf(self.epsilon) else 0.0
+        return public.guarantee.delta - (1 + math.exp(self.epsilon)) * TOTAL_VARIATION * public.target.blocks
 
     @staticmethod
     def _width(public: Public) -> int:

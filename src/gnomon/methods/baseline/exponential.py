@@ -66,6 +66,9 @@ class ExponentialMechanism(Compared, ModelRelease):
     candidates: int | str = "auto"
     queries: int = 64
 
+    def _pure(self) -> bool:
+        return True
+
     def _check(self, public: Public) -> None:
         super()._check(public)
         check_full_dimension(self, public)
@@ -82,7 +85,7 @@ class ExponentialMechanism(Compared, ModelRelease):
                     f"The '{name}' parameter of ExponentialMechanism must be an integer from 1 to 1048576. "
                     f"Got {value!r} instead."
                 )
-        if self.delta > 0 and public.schema.estimated:
+        if public.guarantee.delta > 0 and public.schema.estimated:
             raise ParameterError(
                 f"The column {public.schema.estimated[0].name!r} has estimate = true, and ExponentialMechanism spends what "
                 "is left as pure epsilon; set delta to 0, or declare its bounds or classes."

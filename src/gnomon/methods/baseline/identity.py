@@ -34,3 +34,6 @@ class BernoulliIdentity(IdentityQuery):
     name: ClassVar[str] = "bernoulli-identity"
 
     projection: str = field(default="sign", init=False)
+
+    def _pure(self) -> bool:
+        return True

@@ -53,7 +53,7 @@ class Modips(Compared, ModelRelease):
             raise ParameterError(
                 f"The 'rows' parameter of Modips must be 'normalise' or 'clip'. Got {self.rows!r} instead."
             )
-        if self.calibration == "paper" and self.delta != 0:
+        if self.calibration == "paper" and public.guarantee.delta != 0:
             raise ParameterError(
                 "MODIPS as the papers ran it is pure epsilon-DP; leave delta at 0 with calibration='paper'."
             )

@@ -62,9 +62,10 @@ class SubspaceIdentity(IdentityQuery):
     def _shares(self, public: Public) -> tuple[Spendable, Spendable]:
         """The directions' share and the rows' pure rest; with delta > 0 the directions spend what mu fits beside it."""
         paying, rows = public.pure_budget.split(self.share, 1 - self.share)
-        if self.delta == 0 or math.isinf(self.epsilon):
+        delta = public.guarantee.delta
+        if delta == 0 or math.isinf(self.epsilon):
             return paying, rows
-        mu = mu_of(self.epsilon, self.delta, pure=rows.epsilon)
+        mu = mu_of(self.epsilon, delta, pure=rows.epsilon)
         return GaussianDP(mu, *paying.neighbours), rows
 
     def _paid_model(self, data: Measurer, public: Public, loss: Spendable) -> Mixture:

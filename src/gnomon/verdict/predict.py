@@ -1,0 +1,265 @@
+"""Verdicts before a release, from schema, rows and guarantee alone: a method is tried on a reference table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import ParameterError, UselessError
+from gnomon.methods import DEFAULT, METHODS
+from gnomon.methods.base import Release
+from gnomon.methods.bounds import estimable, share_of
+from gnomon.privacy.guarantee import ApproxDP, Guarantee, Unit
+from gnomon.table.column import Column
+from gnomon.table.schema import Schema
+from gnomon.verdict.compare import Described, Distance, Marginal, distance, relative
+from gnomon.verdict.levels import PARTS, Kind, Level, Remedy, Verdict, Verdicts, judged, judged_relation
+from gnomon.verdict.reference import reference_table
+from gnomon.verdict.simulate import NotSimulatedError, Trial, Tried, scaled_epsilon
+
+TRIALS = 2
+# decided by the schema of the release, or in no file of it
+GIVEN = ("bounds", "classes", "target_bounds", "target", "task", "strict", "public")
+MOST_DOUBLINGS = 10  # of rows or epsilon, for what would reach the next level
+UNMEASURED = Level.WEAK  # of a marginal whose shape a method assumes instead of counting it
+SOME_DELTA = 1e-6
+
+
+def predict(
+    schema: Schema,
+    rows: int,
+    guarantee: Guarantee,
+    *,
+    method: str = DEFAULT,
+    target: str | None = None,
+    remedies: bool = True,
+) -> Verdicts:
+    """A verdict for every column, every class and the relation to the target; reads no data and costs nothing.
+
+    Columns of one kind are judged together, by the median over the reference table's. `remedies` says for each what
+    would reach the next level, which takes a few more trials.
+    """
+    if method not in METHODS:
+        raise ParameterError(f"The 'method' must be one of {', '.join(METHODS)}. Got {method!r} instead.")
+    declared = schema if target is None else schema.with_target(target)
+    trial = planned_trial(METHODS[method], declared, rows, guarantee)
+    method_ = METHODS[method](guarantee.epsilon, guarantee.delta, not_private=True)
+    method_._guarantee(rows)  # refuses what the method cannot keep
+    found = expected(trial)
+    found = with_remedies(found, trial) if remedies else found
+    return found if estimable(declared, rows, guarantee) else _unestimated(found, declared)
+
+
+def _unestimated(verdicts: Verdicts, schema: Schema) -> Verdicts:
+    """Columns whose bounds the noise would hide are lost."""
+    names = {column.name for column in schema.estimated}
+    lost = (
+        replace(
+            one, level=Level.LOST, location=Level.LOST, spread=Level.LOST, marginal=Level.LOST, remedy=None
+        )
+        if one.name in names
+        else one
+        for one in verdicts.columns
+    )
+    return replace(verdicts, columns=tuple(lost))
+
+
+def planned_trial(method: Any, schema: Schema, rows: int, guarantee: Guarantee) -> Trial:
+    """A trial of a method with its usual parameters; what is to be estimated is paid for first."""
+    parameters = {"unit": "attribute"} if guarantee.unit is Unit.ATTRIBUTE else {}
+    return Trial(
+        method, parameters, released_schema(schema), rows, guarantee, 1 - share_of(schema, rows, guarantee)
+    )
+
+
+def trial_of(method: Release, schema: Schema, declared: Schema, rows: int, guarantee: Guarantee) -> Trial:
+    """A trial of a method as it is set up, on rows of `schema`; `declared` says what had to be estimated."""
+    parameters = {key: value for key, value in method.get_params(deep=False).items() if key not in GIVEN}
+    if parameters.get("pca") == "public":  # of rows that the folder does not hold
+        parameters["pca"] = "auto"
+    left = 1 - share_of(declared, rows, guarantee)
+    return Trial(type(method), parameters, released_schema(schema), rows, guarantee, left)
+
+
+def refuse_useless(method: Release, schema: Schema, rows: int, guarantee: Guarantee) -> None:
+    """Refuse a release in which every column would be lost, by public numbers, before anything is charged."""
+    if method.calibration == "paper":
+        return
+    trial = trial_of(method, schema, schema, rows, guarantee)
+    found = expected(trial)
+    if not found.everything_lost:
+        return
+    times = next((verdict.remedy for verdict in with_remedies(found, trial).columns if verdict.remedy), None)
+    takes = "many more rows, or far fewer columns"
+    if times is not None and times.rows is not None:
+        takes = f"about {times.rows:,} rows, or epsilon {times.epsilon:g}"
+        takes += f", or delta {times.delta:g}" if times.delta is not None else ""
+    raise UselessError(
+        f"By public numbers, every column of this release would be lost: no better than an even spread between the "
+        f"declared bounds. It takes {takes}; or ask for it all the same (--even-if-useless, even_if_useless=True). "
+        "Nothing was charged."
+    )
+
+
+def released_schema(schema: Schema) -> Schema:
+    """The released columns alone, with some bounds and classes in place of those that are to be estimated."""
+    return Schema(name=schema.name, columns=schema.with_any_estimates().released)
+
+
+def expected(trial: Trial, trials: int = TRIALS) -> Verdicts:
+    """What a release of such a table is expected to be worth: medians over columns of one kind and over trials."""
+    try:
+        return _expected(_Key(trial, trials))
+    except NotSimulatedError:
+        unknown = [
+            Verdict("column", c.name, UNMEASURED, None, None, UNMEASURED) for c in trial.schema.released
+        ]
+        return Verdicts(trial.method.name, "predicted", tuple(unknown))
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A trial as a key: it is a value, but its parameters are a dictionary."""
+
+    trial: Trial
+    trials: int
+
+    def __hash__(self) -> int:
+        return hash(
+            (self.trial.method, self.trial.schema, self.trial.rows, self.trial.guarantee, self.trials)
+        )
+
+
+@lru_cache(maxsize=16)
+def _expected(key: _Key) -> Verdicts:
+    trial = key.trial
+    tried = [trial.on(reference_table(trial.schema, trial.size, seed), seed) for seed in range(key.trials)]
+    runs = [compared(one, tried[place - 1].released) for place, one in enumerate(tried)]
+    alike: dict[Any, list[Verdict]] = defaultdict(list)
+    kinds = {column.name: _kind(column) for column in trial.schema.released}
+    for run in runs:
+        for name, verdict in run.columns.items():
+            alike[kinds.get(name)].append(verdict)
+    columns = tuple(typical(name, alike[kinds.get(name)]) for name in runs[0].columns)
+    classes = tuple(typical(name, [run.classes[name] for run in runs]) for name in runs[0].classes)
+    target = trial.schema.target
+    relation = None
+    if target is not None:
+        relation = judged_relation(target.name, float(np.mean([run.relation for run in runs])))
+    return Verdicts(trial.method.name, "predicted", columns, classes, relation)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one trial came to."""
+
+    columns: dict[str, Verdict]
+    classes: dict[str, Verdict]
+    relation: float
+
+
+def compared(
+    tried: Tried,
+    of_another: Described | None = None,
+    apart: Callable[[Marginal, Marginal], Distance] = distance,
+) -> Run:
+    """A trial's release beside the table that it was of, and beside what was public.
+
+    Public is the prior and, where it is given, what the method releases of another table: a release that is no nearer to
+    its own table says nothing about it.
+    """
+    seen, true = tried.released, tried.true
+    public = [tried.prior] if of_another is None or of_another is seen else [tried.prior, of_another]
+
+    def verdict(kind: Kind, part: str, name: str) -> Verdict:
+        here, known = getattr(true, part)[name], [getattr(one, part)[name] for one in public]
+        return judged(kind, name, apart(getattr(seen, part)[name], here), _nearest(here, known))
+
+    columns = {
+        name: _assumed(verdict("column", "columns", name), name in tried.counted) for name in true.columns
+    }
+    classes = {name: verdict("class", "classes", name) for name in true.classes}
+    return Run(columns, classes, relative(seen.relation, true.relation))
+
+
+def _nearest(true: Marginal, public: list[Marginal]) -> Distance:
+    """In every part, how far the nearest of what is public is from the truth."""
+    found = [distance(one, true) for one in public]
+    if true.mean is None:
+        return Distance(min(one.variation for one in found))
+    return Distance(
+        min(one.variation for one in found),
+        min(one.location or 0.0 for one in found),
+        min(one.spread or 0.0 for one in found),
+    )
+
+
+def _assumed(verdict: Verdict, counted: bool) -> Verdict:
+    """A marginal that was not counted is no better than weak, however near it lies to that of one table."""
+    if counted or verdict.marginal is None:
+        return verdict
+    return replace(verdict, level=max(verdict.level, UNMEASURED), marginal=max(verdict.marginal, UNMEASURED))
+
+
+def _kind(column: Column) -> tuple[Any, ...]:
+    """Columns that a method cannot tell apart by the schema."""
+    return column.kind, len(column.values), column.ordered, column.missing == "indicator", column.role
+
+
+def typical(name: str, verdicts: Iterable[Verdict]) -> Verdict:
+    """The median of each level, the worse of the two middle ones."""
+    found = list(verdicts)
+
+    def median(levels: Iterable[Level | None]) -> Level | None:
+        known = sorted(level for level in levels if level is not None)
+        return known[len(known) // 2] if known else None
+
+    level = median(one.level for one in found)
+    assert level is not None
+    location, spread, marginal = (median(getattr(one, part) for one in found) for part in PARTS)
+    return Verdict(found[0].kind, name, level, location, spread, marginal)
+
+
+def with_remedies(verdicts: Verdicts, trial: Trial) -> Verdicts:
+    """The same verdicts with what would reach the next level: rows, epsilon, or a delta where there is none."""
+    wanted = {verdict.name for verdict in verdicts.columns if verdict.level is not Level.GOOD}
+    factor: dict[str, int] = {}
+    for doubling in range(1, MOST_DOUBLINGS + 1):
+        if wanted <= factor.keys():
+            break
+        more = expected(replace(trial, rows=trial.rows << doubling), 1)
+        for before, after in zip(verdicts.columns, more.columns, strict=True):
+            if before.name in wanted and before.name not in factor and after.level < before.level:
+                factor[before.name] = 1 << doubling
+    with_delta = _levels_with_delta(trial) if wanted else {}
+    columns = tuple(_with_remedy(verdict, trial, factor, with_delta) for verdict in verdicts.columns)
+    return replace(verdicts, columns=columns)
+
+
+def _levels_with_delta(trial: Trial) -> dict[str, Level]:
+    """Levels where a pure guarantee is given up for an approximate one."""
+    if trial.guarantee.delta > 0:
+        return {}
+    delta = min(SOME_DELTA, 0.1 / trial.rows)
+    guarantee = ApproxDP(trial.guarantee.epsilon, delta, *trial.guarantee.neighbours)
+    return {one.name: one.level for one in expected(replace(trial, guarantee=guarantee)).columns}
+
+
+def _with_remedy(
+    verdict: Verdict, trial: Trial, factor: dict[str, int], with_delta: dict[str, Level]
+) -> Verdict:
+    if verdict.level is Level.GOOD:
+        return verdict
+    times = factor.get(verdict.name)
+    better = with_delta.get(verdict.name, verdict.level) < verdict.level
+    if times is None and not better:
+        return verdict
+    epsilon = None if times is None else float(f"{scaled_epsilon(trial.guarantee, times):.2g}")
+    rows = None if times is None else trial.rows * times
+    delta = min(SOME_DELTA, 0.1 / trial.rows) if better else None
+    return replace(verdict, remedy=Remedy(Level(verdict.level - 1), rows, epsilon, delta))
