@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,13 +66,7 @@ def run(
         loaded, rows, epsilon=epsilon, delta=delta_of(delta), target=target, unit=unit, adjacency=adjacency
     )
     guarantee = found.guarantee
-    facts(
-        rows=found.rows,
-        epsilon=epsilon,
-        delta=guarantee.delta,
-        methods=[asdict(planned) for planned in found.methods],
-        verdicts=asdict(found.verdicts),
-    )
+    facts(**found.to_dict())
     shown = "pure" if guarantee.delta == 0 else f"delta = {guarantee.delta:g}"
     say(
         f"{found.rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} "

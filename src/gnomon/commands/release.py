@@ -195,7 +195,7 @@ def run(
 
         facts(holdout=place_of(out))
         say(
-            f"Kept back for you alone, and not part of the release: {place_of(out)}. "
+            f"Kept back for you alone, and not part of the release: {out}-holdout. "
             f"See what the release is worth: gnomon evaluate --release {out} --out {out}-worth"
         )
     facts(balance=asdict(balance))
@@ -303,8 +303,9 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     guess = percent_up(best_guess(certificate), len(certificate.attacks))
     say(
         f"Guarantee: epsilon = {guarantee.epsilon:g}{delta} for {protects(guarantee)}. Of two versions of it that are "
-        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%). {trade_off(certificate)}"
+        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%)."
     )
+    detail(trade_off(certificate))
     for weak in certificate.weak:
         say(f"Note: {weak}")
     for note in [*certificate.caveats, *_notes(estimator)]:
