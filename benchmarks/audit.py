@@ -99,6 +99,7 @@ def _methods() -> Iterator[Case]:
         ("pca-gauss", 8.0, 0.0, 16_000),
         ("blocki", 4.0, 1e-5, 3_000),
         ("exponential", 2.0, 0.0, 6_000),
+        ("privbayes", 4.0, 0.0, 4_000),
         ("pca-identity", 4.0, 1e-5, 20_000),
         ("lda-identity", 4.0, 1e-5, 16_000),
     ):

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from gnomon.commands import (
+    analyst,
     audit,
     budget,
     check,
@@ -67,6 +68,8 @@ for module in (
     serve,
 ):
     app.command(module.NAME, help=prose(module.run.__doc__))(speaking(module.run))
+for name, question in analyst.COMMANDS.items():
+    app.command(name, help=prose(question.__doc__))(speaking(question))
 app.add_typer(budget.app, name="budget")
 
 

@@ -31,6 +31,7 @@ from gnomon.commands.options import (
     one_of,
     opened,
 )
+from gnomon.commands.settings import set_inputs
 from gnomon.commands.terminal import Watch, detail, facts, say
 from gnomon.errors import InterruptionError, ParameterError
 
@@ -83,6 +84,14 @@ def run(
             "says so.",
         ),
     ] = "sound",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other input of the method, as often as needed: --set pca_share=0.2.",
+        ),
+    ] = None,
     format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="parquet or csv.")] = "parquet",
     seed: Annotated[
         int | None,
@@ -171,6 +180,7 @@ def run(
         random_state=seed,
         not_private=not_private,
     )
+    set_inputs(estimator, settings or [])
     passes = _passes(chosen, declared) + strict + (holdout is not None)
     detail(f"method {chosen}, account {account or declared.budget_account}, ledger {Ledger(ledger).path}")
     with _interruptible(), engine_named(engine, cluster, shared) as engine_, Watch(passes=passes) as watch:

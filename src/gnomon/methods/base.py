@@ -187,6 +187,7 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.events_ = tuple(data.events)
         self.answers_ = tuple(data.answers)
         self.counts_ = tuple(data.counts)
+        self.measurements_ = tuple(data.measurements)
         self.certificate_ = self._certify(public, notes)
         return self
 
@@ -307,9 +308,14 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         asked = Adjacency.ADD_REMOVE if persons else known[self.adjacency]
         if asked not in self.adjacencies:
+            why = (
+                "publishes one row for each record"
+                if self.publishes == "rows"
+                else "divides by the number of rows"
+            )
             raise ParameterError(
-                f"{who} publishes one row for each record, so the number of rows is public; use adjacency='replace-one' "
-                "and a schema without person, or a method that fits a model."
+                f"{who} {why}, so the number of rows is public; use adjacency='replace-one' and a schema without person, "
+                "or another method that fits a model."
             )
         if asked is Adjacency.ADD_REMOVE and self.calibration == "paper":
             raise ParameterError(

@@ -27,6 +27,7 @@ from gnomon.notebook import framed
 from gnomon.privacy.certificate import LARGEST, Certificate
 from gnomon.release import croissant
 from gnomon.release import sign as signing
+from gnomon.release.analyst.questions import Questions
 from gnomon.release.formats import FORMATS
 from gnomon.release.map import LARGEST_FILE, PublicMap, load_arrays, save_arrays
 from gnomon.release.measurements import write_measurements
@@ -164,8 +165,8 @@ def _sync(path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A release folder that an analyst opened."""
+class Opened(Questions):
+    """A release folder that an analyst opened; its questions are those of `Questions`."""
 
     path: Path
     certificate: Certificate
