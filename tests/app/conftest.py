@@ -108,17 +108,16 @@ def complete(page: Page, ward: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def slowly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Let every step of a release take a moment, so that there is time to stop it."""
+def held(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[Any], bool]]:
+    """Hold a release at a step, by what `when` says of its job, until somebody stops it."""
     from gnomon.app.jobs import Job
 
-    usual = Job.__call__
+    usual, how = Job.__call__, {"when": lambda job: False}
 
     def patient(self: Job, stage: str, done: int, total: int | None) -> None:
+        if how["when"](self):
+            self.stopping.wait(60)
         usual(self, stage, done, total)
-        for _ in range(100):
-            if self.stopping.is_set():
-                break
-            time.sleep(0.01)
 
-    return lambda: monkeypatch.setattr(Job, "__call__", patient)
+    monkeypatch.setattr(Job, "__call__", patient)
+    return how

@@ -87,6 +87,7 @@ def test_no_cell_in_any_answer_of_the_journey(page: Any, tmp_path: Path) -> None
     page("history", account="ward")
     opened = page("open_folder", path=out)
     page("released_rows", id=opened["id"])
+    page("draw_rows", id=opened["id"], rows=5)
     page("certificate", id=opened["id"])
     page.view(page("view_report", id=opened["id"])["address"])
     assert page.done(page("verify", path=out))["state"] == "done"

@@ -250,10 +250,10 @@ def test_a_changed_folder_is_not_in_order(page: Any, complete: dict[str, Any], w
 
 
 def test_a_release_is_stopped_before_and_after_the_charge_and_resumed(
-    page: Any, complete: dict[str, Any], ward: Path, slowly: Any
+    page: Any, complete: dict[str, Any], ward: Path, held: Any
 ) -> None:
     id, out = complete["id"], str(ward.parent / "out")
-    slowly()
+    held["when"] = lambda job: True
     wanted = {"id": id, "epsilon": 1.0, "delta": 1e-6, "out": out}
     job = page("release", **wanted)
     assert "under way" in page.refused("release", **{**wanted, "out": out + "-2"})
@@ -261,6 +261,7 @@ def test_a_release_is_stopped_before_and_after_the_charge_and_resumed(
     stopped = page.done(job)
     assert stopped["state"] == "stopped"
     assert "Nothing was charged" in stopped["error"]
+    held["when"] = lambda job: job.charged
     job = page("release", **wanted)
     while not page("job", id=job["id"])["charged"]:
         pass
@@ -270,6 +271,7 @@ def test_a_release_is_stopped_before_and_after_the_charge_and_resumed(
     assert "without another charge" in stopped["error"]
     assert page("place", out=out)["resumes"]
     assert page("balance", account="ward")["epsilon_spent"] == 1.0
+    held["when"] = lambda job: False
     done = page.done(page("release", **wanted))
     assert done["state"] == "done"
     assert page("balance", account="ward")["epsilon_spent"] == 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,16 @@ def released_rows(work: Workspace, *, id: str) -> dict[str, Any]:
     opened = work.release(id)
     _own(opened, opened.data_file)
     return as_cells(opened.data.slice(0, SHOWN))
+
+
+@action
+def draw_rows(work: Workspace, *, id: str, rows: int) -> dict[str, Any]:
+    """gnomon sample: fresh rows from the model, which cost nothing; the first are shown."""
+    if not 1 <= rows <= SHOWN:
+        raise DataError(
+            f"The page draws from 1 to {SHOWN} rows; 'gnomon sample' writes any number to a file."
+        )
+    return as_cells(pa.concat_tables(work.release(id).model.given_batches(rows, secrets.randbits(62), None)))
 
 
 def as_cells(table: pa.Table) -> dict[str, Any]:

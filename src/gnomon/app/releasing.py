@@ -20,6 +20,7 @@ from gnomon.privacy.ledger import Balance, Ledger
 from gnomon.privacy.meaning import percent_up
 from gnomon.publish import publish_by_name
 from gnomon.release.folder import check_place
+from gnomon.release.holdout import place_of
 from gnomon.report.words import best_guess, protects, trade_off
 
 PASSES = 4  # over the rows: one to encode them, as a rule two of the method, one to write
@@ -75,6 +76,7 @@ def release(
     rows: int | None = None,
     format: Literal["parquet", "csv"] = "parquet",
     strict: bool = False,
+    holdout: float | None = None,
 ) -> dict[str, Any]:
     """gnomon release."""
     found, path = work.project(id), work.places.new(out)
@@ -98,6 +100,7 @@ def release(
                 progress=job,
                 adjacency=adjacency,
                 strict=strict,
+                holdout=holdout,
             )
         except Stopped as stopped:
             if not job.charged and not _journal(path).exists():
@@ -106,6 +109,7 @@ def release(
         made: Any = published.method
         return {
             "out": str(path),
+            "holdout": None if holdout is None else str(place_of(path)),
             "rows": rows or made.n_rows_,
             "columns": len(made.data_schema_.released),
             "method": made.name,
@@ -113,7 +117,7 @@ def release(
             "balance": shown(published.balance),
         }
 
-    job = Job("release", id, passes=PASSES + (2 if schema.estimated else 0) + strict)
+    job = Job("release", id, passes=PASSES + (2 if schema.estimated else 0) + strict + (holdout is not None))
     return work.jobs.start(job, run, key=schema.budget_account).status()
 
 
@@ -148,18 +152,20 @@ def stop(work: Workspace, *, id: str) -> dict[str, Any]:
 
 
 @action
-def evaluate(work: Workspace, *, id: str, release: str, test: str, trials: int = 5) -> dict[str, Any]:
-    """gnomon evaluate, on a stamped page of its own."""
-    found, folder, held_out = work.project(id), work.places.inside(release), work.places.inside(test)
-    if found.data.path is not None and held_out == Path(found.data.path).resolve():
+def evaluate(
+    work: Workspace, *, id: str, release: str, test: str | None = None, trials: int = 5
+) -> dict[str, Any]:
+    """gnomon evaluate, on a stamped page of its own; without `test`, on the rows that the release kept back."""
+    found, folder = work.project(id), work.places.inside(release)
+    held_out = None if test is None else work.places.inside(test)
+    if held_out is not None and found.data.path is not None and held_out == Path(found.data.path).resolve():
         raise ParameterError(
             "The rows to test on are those of the released table; choose a table of rows that were not released."
         )
 
     def run(job: Job) -> dict[str, Any]:
-        worth = evaluate_release(
-            folder, found.data.source(found.schema()), held_out, trials=trials, limits=Limits(), progress=job
-        )
+        real = None if held_out is None else found.data.source(found.schema())
+        worth = evaluate_release(folder, real, held_out, trials=trials, limits=Limits(), progress=job)
         job.view = worth.to_html()
         return {"stamp": STAMP, "summary": summary(worth), "notes": worth.notes}
 

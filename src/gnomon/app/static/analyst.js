@@ -19,7 +19,7 @@ export async function analystView(main, { rest }) {
       const rows = await call("released_rows", { id: found.id });
       become(place, h("h2", {}, found.title),
         h("p", {}, `${found.rows.toLocaleString("en")} rows, ${plural(found.columns.length, "column")}, released by ${found.method}. ${found.synthetic ? "The rows are drawn from a model: none is the image of a record." : "One noisy row for each record."}`),
-        releaseCard(found), rowsTable(rows, "The first released rows"), await reportFrame(found.id), verifyCard(found.path));
+        releaseCard(found), rowsTable(rows, "The first released rows"), found.synthetic ? drawing(found.id) : null, await reportFrame(found.id), verifyCard(found.path));
     } catch (problem) {
       become(place, alertBox("bad", problem.message));
     }
@@ -29,6 +29,19 @@ export async function analystView(main, { rest }) {
     h("p", { class: "lead" }, "A release folder may come from anybody: it is read without trusting it, and its report is shown without scripts."),
     h("div", { class: "card" }, folder, h("p", {}, open)), place);
   if (rest[0]) await show();
+}
+
+// Fresh rows from the model: they cost nothing, and are as private as the release.
+function drawing(id) {
+  const place = h("div", { "aria-live": "polite" });
+  const draw = button("Draw 20 fresh rows", async () => {
+    try {
+      become(place, rowsTable(await call("draw_rows", { id, rows: 20 }), "Rows drawn now from the model"));
+    } catch (problem) {
+      become(place, alertBox("bad", problem.message));
+    }
+  });
+  return h("div", {}, h("p", {}, draw, " ", h("span", { class: "note" }, "More rows, and rows with given cells: gnomon sample.")), place);
 }
 
 export function rowsTable({ names, rows }, caption) {

@@ -38,6 +38,7 @@ export async function releaseView(main) {
   const method = choice(methods, now.method ?? "auto");
   const count = h("input", { type: "text", inputmode: "numeric", value: now.rows ?? "", placeholder: "as many as were read" });
   const format = choice([["parquet", "Parquet"], ["csv", "CSV"]], now.format ?? "parquet");
+  const share = h("input", { type: "text", inputmode: "decimal", value: now.holdout ?? "", placeholder: "none, or a share such as 0.2" });
   const strict = h("input", { type: "checkbox", id: "strict", checked: now.strict === true });
   const problem = h("div", {});
   const go = button("Make the release", begin, { class: "main" });
@@ -56,7 +57,9 @@ export async function releaseView(main) {
     become(problem);
     const rows = count.value.trim() === "" ? null : Number(count.value.replace(/[ ,_]/g, ""));
     if (rows !== null && (!Number.isInteger(rows) || rows < 1)) return become(problem, alertBox("bad", "The number of rows must be a whole number, or left empty."));
-    const wanted = { epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency, out: out.input.value.trim(), method: method.value, rows, format: format.value, strict: strict.checked };
+    const holdout = share.value.trim() === "" ? null : Number(share.value.replace(",", "."));
+    if (holdout !== null && !(holdout > 0 && holdout < 1)) return become(problem, alertBox("bad", "The share that is kept back must lie between 0 and 1, or be left empty."));
+    const wanted = { holdout, epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency, out: out.input.value.trim(), method: method.value, rows, format: format.value, strict: strict.checked };
     remember(wanted);
     go.disabled = true;
     try {
@@ -111,7 +114,7 @@ export async function releaseView(main) {
     h("p", {}, `Epsilon ${now.epsilon}, ${now.delta ? `delta ${amount(now.delta)}` : "pure (delta 0)"}, from the account ${store.project.account}. `, h("a", { href: `#/p/${store.project.id}/budget` }, "Change the budget")),
     trouble ? alertBox("bad", trouble) : null, money, out, note,
     h("details", {}, h("summary", {}, "Method, number of rows, format"),
-      h("div", { class: "columns-2" }, field("Method", method), field("Rows to publish", count), field("Format", format),
+      h("div", { class: "columns-2" }, field("Method", method), field("Rows to publish", count), field("Format", format), field("Rows kept back to test on", share, "They stay beside the release, readable by you alone, and are not released."),
         h("div", { class: "field flag" }, strict, h("label", { for: "strict" }, "Strict: refuse a table with cells that do not fit"), h("p", { class: "note" }, "The promise is then for tables that fit, and says so.")))),
     problem, h("p", {}, go));
   become(main, h("h1", {}, "Make the release"),
@@ -145,7 +148,7 @@ async function drawResult(main, place, job, gone) {
     releaseCard({ ...found, ...made }),
     h("p", {}, h("strong", {}, made.balance.words)),
     await reportFrame(found.id),
-    worth(made.out));
+    worth(made.out, made.holdout));
   place.querySelector("h2").tabIndex = -1;
   place.querySelector("h2").focus();
 }
@@ -168,13 +171,13 @@ export async function reportFrame(id) {
 }
 
 // What the release is worth beside real rows: a stamped page, because it compares with them.
-function worth(out) {
+function worth(out, holdout = null) {
   const place = h("div", {});
-  const test = pathField("Real rows that were not released", { purpose: "table", value: "", note: "A table of the same columns, held out before the release." });
+  const test = pathField("Real rows that were not released", { purpose: "table", value: "", note: holdout ? `Empty: those that were kept back, in ${holdout}.` : "A table of the same columns, held out before the release." });
   const run = button("Compare", async () => {
     run.disabled = true;
     try {
-      const job = await call("evaluate", { id: store.project.id, release: out, test: test.input.value.trim() });
+      const job = await call("evaluate", { id: store.project.id, release: out, test: test.input.value.trim() || null });
       const last = await follow(job, (now) => {
         if (now.state === "running") become(place, h("p", {}, "Training and testing…"), bar(now.stages.at(-1)?.share ?? null, "Training and testing"));
       });
