@@ -1,10 +1,11 @@
 """Are verdicts right? Predicted and stated levels of every column beside the level that the real rows show.
 
-    python benchmarks/verdicts.py --data DIR --out docs/results/verdicts/runs.jsonl     # one line for each column of a release
-    python benchmarks/verdicts.py --show docs/results/verdicts/runs.jsonl              # the figures of docs/results/verdicts.md
+    python benchmarks/verdicts.py --data DIR --out runs.jsonl     # a line for each column of each release
+    python benchmarks/verdicts.py --show runs.jsonl               # the figures of docs/results/verdicts.md
 
-Real tables are those of the utility protocol, at most `MOST` rows and columns of each; generated ones have shapes, bounds and
-relations that are drawn anew for each. A release is made once for every table and budget.
+Real tables are those of the utility protocol, with at most `MOST_ROWS` rows, and some columns of very wide ones.
+Generated ones have shapes, bounds and relations that are drawn anew for each. A release is made once for every table and
+budget.
 """
 
 from __future__ import annotations
@@ -107,51 +108,46 @@ def judged_release(
     began = time.perf_counter()
     method = gn.Synthesizer(epsilon, delta, schema=schema, random_state=1).fit(table, charge=unaccounted)
     fitted = time.perf_counter()
-    true, known = described(table, schema), prior(schema)
-    seen = described(pa.concat_tables(method.sample_batches(table.num_rows)), schema)
-    start = time.perf_counter()
     trial = trial_of(method, schema, schema, table.num_rows, method.guarantee_)
-    before, runs = expected(trial), again(method, trial)
-    counted = beside_counts(method, trial)
+    before, runs, counted = expected(trial), again(method, trial), beside_counts(method, trial)
     after = together(before, runs, counted)
     ended = time.perf_counter()
-    facts = {
-        "table": name,
-        "rows": table.num_rows,
-        "columns": len(schema.released),
-        "epsilon": epsilon,
-        "delta": delta,
-    }
-    facts |= {"fit": round(fitted - began, 2), "verdict": round(ended - start, 2)}
+    true, known = described(table, schema), prior(schema)
+    seen = described(pa.concat_tables(method.sample_batches(table.num_rows)), schema)
+    facts = {"table": name, "rows": table.num_rows, "columns": len(schema.released)}
+    facts |= {"epsilon": epsilon, "delta": delta}
+    facts |= {"fit": round(fitted - began, 2), "verdict": round(ended - fitted, 2)}
     for part in ("columns", "classes"):
-        ours = {verdict.name: verdict for verdict in getattr(after, part)}
-        for planned in getattr(before, part):
-            here, stated = getattr(true, part)[planned.name], ours[planned.name]
-            seen_ = distance(getattr(seen, part)[planned.name], here)
-            real_ = judged(
-                planned.kind, planned.name, seen_, distance(getattr(known, part)[planned.name], here)
-            )
-            yield facts | {"part": part, "name": planned.name, "kind": schema[planned.name].kind if part == "columns" else "class"} | {
-                "tv": round(seen_.variation, 4),
-                "location": None if seen_.location is None else round(seen_.location, 4),
-                "true": real_.level.word,
-                "predicted": planned.level.word,
+        for planned, stated in zip(getattr(before, part), getattr(after, part), strict=True):
+            here, public = (getattr(one, part)[planned.name] for one in (true, known))
+            error = distance(getattr(seen, part)[planned.name], here)
+            real_ = judged(planned.kind, planned.name, error, distance(public, here))
+            levels = {
+                "true": real_,
+                "predicted": planned,
+                "stated": stated,
+                "counted": counted.get(planned.name),
+            }
+            yield facts | {
+                "part": part,
+                "name": planned.name,
+                "kind": schema[planned.name].kind if part == "columns" else "class",
+                "tv": round(error.variation, 4),
+                "location": None if error.location is None else round(error.location, 4),
                 "again": max(getattr(run, part)[planned.name].level for run in runs).word,
-                "counted": counted[planned.name].level.word if planned.name in counted else None,
-                "stated": stated.level.word,
-            }  # fmt: skip
+                **{key: None if one is None else one.level.word for key, one in levels.items()},
+            }
     assert before.relation is not None
     assert after.relation is not None
-    error = relative(seen.relation, true.relation)
-    yield (
-        facts
-        | {"part": "relation", "name": before.relation.name, "error": round(error, 4)}
-        | {
-            "true": judged_relation("", error).level.word,
-            "predicted": before.relation.level.word,
-            "stated": after.relation.level.word,
-        }
-    )
+    error_ = relative(seen.relation, true.relation)
+    relation = judged_relation(before.relation.name, error_)
+    levels = {"true": relation, "predicted": before.relation, "stated": after.relation}
+    yield facts | {
+        "part": "relation",
+        "name": relation.name,
+        "error": round(error_, 4),
+        **{key: one.level.word for key, one in levels.items()},
+    }
 
 
 # --- the figures ---
@@ -185,39 +181,35 @@ def show(runs: list[dict[str, Any]]) -> None:
         "delta = 1e-6": [run for run in columns if run["delta"] > 0],
     }
     for called in ("stated", "predicted"):
-        heads = list(figures(columns, called))
-        print(f"\n| {called} | columns | {' | '.join(heads)} |\n|---|---|{'---|' * len(heads)}")
+        _row(called, "columns", *figures(columns, called), head=True)
         for name, chosen in groups.items():
-            cells = [
-                f"{a / b:.1%} ({a:,} of {b:,})" if b else "" for a, b in figures(chosen, called).values()
-            ]
-            print(f"| {name} | {len(chosen):,} | {' | '.join(cells)} |")
+            found = figures(chosen, called).values()
+            _row(name, f"{len(chosen):,}", *(f"{a / b:.1%} ({a:,} of {b:,})" if b else "" for a, b in found))
     for part in ("columns", "classes", "relation"):
         for called in ("stated", "predicted"):
-            print(
-                f"\n| {part}: true level | {' | '.join(f'{called} {level.word}' for level in Level)} |\n|---|---|---|---|---|"
-            )
+            _row(f"{part}: true level", *(f"{called} {level.word}" for level in Level), head=True)
             for level in Level:
                 mine = [run for run in runs if run["part"] == part and run["true"] == level.word]
-                counts = [sum(run[called] == other.word for run in mine) for other in Level]
-                print(f"| {level.word} | {' | '.join(f'{count:,}' for count in counts)} |")
-    print(
-        "\n| table | rows | columns | usable or better at (1, 1e-6) | stated so | good that are called so |\n|---|---|---|---|---|---|"
-    )
+                _row(level.word, *(f"{sum(run[called] == other.word for run in mine):,}" for other in Level))
+    heads = ("usable or better at (1, 1e-6)", "stated so", "called good that are", "good that are called so")
+    _row("table", "rows", "columns", *heads, head=True)
     for name in dict.fromkeys(run["table"] for run in columns):
         mine = [run for run in columns if run["table"] == name]
         here = [run for run in mine if (run["epsilon"], run["delta"]) == (1.0, 1e-6)]
         kept = [np.mean([run[key] in ("good", "usable") for run in here]) for key in ("true", "stated")]
-        a, b = figures(mine, "stated")["good that are called so"]
-        print(
-            f"| {name} | {mine[0]['rows']:,} | {mine[0]['columns']} | {kept[0]:.0%} | {kept[1]:.0%} | {a / b:.0%} |"
-            if b
-            else f"| {name} | {mine[0]['rows']:,} | {mine[0]['columns']} | {kept[0]:.0%} | {kept[1]:.0%} | |"
-        )
+        good = list(figures(mine, "stated").values())[:2]
+        shares = (f"{a / b:.0%}" if b else "" for a, b in good)
+        _row(name, f"{mine[0]['rows']:,}", mine[0]["columns"], *(f"{one:.0%}" for one in kept), *shares)
     times = {(run["table"], run["epsilon"], run["delta"]): (run["fit"], run["verdict"]) for run in runs}
     fit, verdict = np.array(list(times.values())).T
-    print(f"\n{len(times)} releases; seconds of a fit, median {np.median(fit):.1f}, most {fit.max():.1f}; of a verdict, median "
-          f"{np.median(verdict):.1f}, most {verdict.max():.1f}.")  # fmt: skip
+    print(f"\n{len(times)} releases; seconds of a fit: median {np.median(fit):.1f}, most {fit.max():.1f};")
+    print(f"of a verdict: median {np.median(verdict):.1f}, most {verdict.max():.1f}.")
+
+
+def _row(*cells: Any, head: bool = False) -> None:
+    print(("\n" if head else "") + f"| {' | '.join(map(str, cells))} |")
+    if head:
+        print("|---" * len(cells) + "|")
 
 
 def main() -> None:

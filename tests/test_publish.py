@@ -80,6 +80,7 @@ def test_a_method_and_its_parameters_by_name(tmp_path: Path, ledger: gn.Ledger) 
         account="study",
         ledger=ledger,
         unit="attribute",
+        even_if_useless=True,
     )
     assert by_attribute.method.unit == "attribute"  # type: ignore[attr-defined]
     assert by_attribute.balance.epsilon_spent == pytest.approx(0.5 + 3 * 0.25)
