@@ -232,7 +232,7 @@ class Targets:
             code = command(arguments)
         for path in set(self.folder.iterdir()) - self.kept:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        assert code in (0, 2, 3), f"exit code {code}"
+        assert code in (0, 2, 3, 4), f"exit code {code}"
 
     @property
     def kept(self) -> set[Path]:

@@ -17,6 +17,7 @@ import typer.main
 
 import gnomon as gn
 from gnomon.cli import app, main
+from gnomon.engine.base import quiet
 from gnomon.engine.local import LocalEngine
 from gnomon.release.folder import open_release
 
@@ -127,11 +128,11 @@ def stopping(monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     """Ctrl-C while a pass is under way."""
     fold, write = LocalEngine.fold, LocalEngine.write
 
-    def folded(self, source, query, *, stage: str, progress=None):  # type: ignore[no-untyped-def]
+    def folded(self, source, query, *, stage: str, progress=quiet):  # type: ignore[no-untyped-def]
         _stop(stage)
         return fold(self, source, query, stage=stage, progress=progress)
 
-    def written(self, source, row_map, sink, *, stage: str, progress=None):  # type: ignore[no-untyped-def]
+    def written(self, source, row_map, sink, *, stage: str, progress=quiet):  # type: ignore[no-untyped-def]
         _stop(stage)
         return write(self, source, row_map, sink, stage=stage, progress=progress)
 

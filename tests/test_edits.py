@@ -203,7 +203,17 @@ def test_few_edits_lead_from_a_draft_to_a_release(
     print(f"{data.name}: {edits(before, after)} edits")
     schema.write_text(after, encoding="utf-8")
     assert main(["check", str(data), "--schema", str(schema)]) == 0, capsys.readouterr()
-    out = ["--method", "ron-gauss", "--epsilon", "1", "--delta", "1e-5", "--out", str(tmp_path / "release")]
+    out = [
+        "--method",
+        "ron-gauss",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-5",
+        "--even-if-useless",
+        "--out",
+        str(tmp_path / "release"),
+    ]
     assert main(["release", str(data), "--schema", str(schema), *out]) == 0, capsys.readouterr()
     released = Schema.load(tmp_path / "release" / "schema.toml")
     assert not {"patient id", "patient_id", "remarks", "split"} & {

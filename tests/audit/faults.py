@@ -53,7 +53,16 @@ class Place:
     def release(self) -> int:
         where = ["--schema", str(self.schema), "--out", str(self.out), "--ledger", str(self.ledger)]
         return gnomon.cli.main(
-            ["release", str(self.data), "--method", "ron-gauss", "--epsilon", "0.001", *where]
+            [
+                "release",
+                str(self.data),
+                "--method",
+                "ron-gauss",
+                "--epsilon",
+                "0.001",
+                "--even-if-useless",
+                *where,
+            ]
         )
 
     def charges(self) -> int:
