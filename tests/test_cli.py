@@ -435,7 +435,7 @@ def test_the_plan_says_what_estimated_bounds_would_take(
 ) -> None:
     schema_with("low = 60\nhigh = 220\n", "estimate = true\n")(place)
     assert main(["plan", "--schema", str(place.schema), "--rows", "300", "--epsilon", "1"]) == 0
-    assert "10% of the budget" in capsys.readouterr().out
+    assert "30% of the budget goes to what is estimated of: pressure" in capsys.readouterr().out
     assert place.release() == 0
     assert "estimated and paid for" in (place.out / "report.html").read_text()
 
@@ -567,7 +567,7 @@ def test_budget_export_and_import(place: Place, capsys: pytest.CaptureFixture[st
     assert main(["budget", "export", "ward", "--out", "back.json", *there]) == 0
     assert main(["budget", "import", "ward", "--from", "back.json"]) == 0
     assert main(["budget", "show"]) == 0
-    assert "epsilon 2 spent in 2 releases" in capsys.readouterr().out
+    assert "epsilon 2 and delta 2e-06 spent in 2 releases" in capsys.readouterr().out
     for words, clue in (
         (["import", "other", "--from", "back.json"], "holds the account 'ward'"),
         (["import", "ward", "--from", "none.json"], "cannot be read"),
@@ -742,7 +742,17 @@ def test_transform_refuses(
 
 
 def test_every_command_teaches_by_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    commands = ["init", "check", "plan", "release", "transform"]
+    commands = [
+        "init",
+        "check",
+        "plan",
+        "release",
+        "transform",
+        "distances",
+        "neighbours",
+        "query",
+        "marginal",
+    ]
     for command in [[name] for name in commands] + [
         ["budget", name] for name in ("show", "cap", "history", "export", "import")
     ]:

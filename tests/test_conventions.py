@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,9 +103,9 @@ def test_verbose_says_what_is_done_and_how_long_it_takes(
     assert main(release(ward, "-v")) == 0
     err = capsys.readouterr().err
     assert "method synthesizer, account array, ledger" in err
-    assert "pass 1 of 8, encoding the rows: 0." in err
-    assert "seconds" in err
-    assert all(len(line) <= 110 for line in err.splitlines()[1:])
+    assert re.search(r"pass 1 of 8, encoding the rows: \d+\.\d seconds", err)
+    assert all(len(line) <= 80 for line in err.splitlines() if "pass " in line)
+    assert "A test that raises a false alarm 1% of the time" in err
 
 
 def test_completion_for_shells(tmp_path: Path) -> None:
@@ -157,10 +158,10 @@ def test_ctrl_c_after_the_charge_says_how_to_go_on(
 ) -> None:
     with monkeypatch.context() as stopped:
         stopping(stopped, "count, sum and second moment of every class")
-        assert main(release(ward, "--holdout", "0.2", "--method", "ron-gauss")) == 130
+        assert main(release(ward, "--holdout", "0.2", "--method", "ron-gauss", "--even-if-useless")) == 130
     said = capsys.readouterr().err
     assert "Interrupted after the charge to account 'array': run the same command again" in said
     assert not (ward / "out").exists()
-    assert main(release(ward, "--holdout", "0.2", "--method", "ron-gauss")) == 0
+    assert main(release(ward, "--holdout", "0.2", "--method", "ron-gauss", "--even-if-useless")) == 0
     assert gn.Ledger().show("array").epsilon_spent == 2.0  # charged once
     assert open_release(ward / "out").certificate.holds

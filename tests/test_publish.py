@@ -67,6 +67,7 @@ def test_a_method_and_its_parameters_by_name(tmp_path: Path, ledger: gn.Ledger) 
         ledger=ledger,
         rows=50,
         format="csv",
+        even_if_useless=True,
     )
     assert (done.method.name, done.method.n_components) == ("pca-gauss", 2)
     assert (done.balance.account, done.balance.delta_spent) == ("study", 1e-6)
@@ -79,9 +80,10 @@ def test_a_method_and_its_parameters_by_name(tmp_path: Path, ledger: gn.Ledger) 
         account="study",
         ledger=ledger,
         unit="attribute",
+        even_if_useless=True,
     )
     assert by_attribute.method.unit == "attribute"  # type: ignore[attr-defined]
-    assert by_attribute.balance.epsilon_spent == 0.5 + 3 * 0.25
+    assert by_attribute.balance.epsilon_spent == pytest.approx(0.5 + 3 * 0.25)
 
 
 def test_the_usual_ledger_is_the_default(

@@ -32,7 +32,7 @@ _HOMES = {
     "evaluate": "gnomon.evaluation.run",
 }
 
-_MODULES = ("baseline", "publish")  # gnomon.publish can be called
+_MODULES = ("baseline", "plan", "publish")  # the last two can be called
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 

@@ -1,6 +1,6 @@
 """The command line: parse, one library call, print. Refusals are one line on stderr and an exit code.
 
-0 done, 1 a claim did not hold, 2 bad input, 3 budget refused, 70 a bug in gnomon, 130 interrupted.
+0 done, 1 a claim did not hold, 2 bad input, 3 budget refused, 4 refused as useless, 70 a bug in gnomon, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from gnomon.commands import (
+    analyst,
     audit,
     budget,
     check,
@@ -67,6 +68,8 @@ for module in (
     serve,
 ):
     app.command(module.NAME, help=prose(module.run.__doc__))(speaking(module.run))
+for name, question in analyst.COMMANDS.items():
+    app.command(name, help=prose(question.__doc__))(speaking(question))
 app.add_typer(budget.app, name="budget")
 
 

@@ -47,6 +47,12 @@ class BudgetError(GnomonError):
         self.difference = requested - remaining
 
 
+class UselessError(GnomonError):
+    """A release of which public numbers say that it would carry nothing."""
+
+    exit_code = 4
+
+
 class ConversionError(GnomonError):
     """A guarantee that promises nothing for the unit or adjacency that is asked about."""
 

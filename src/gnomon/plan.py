@@ -1,23 +1,125 @@
-"""What a budget buys, before it is spent: noise, expected error and advice per method; no data are read.
+"""What a budget buys, before it is spent: noise, expected error and advice per method, and a verdict for every column.
 
-A method describes itself in a classmethod `plan(encoder, n, guarantee) -> MethodPlan` and refuses there what it
-cannot keep.
+No data are read. A method describes itself in a classmethod `plan(encoder, n, guarantee) -> MethodPlan` and refuses there
+what it cannot keep. `gnomon.plan(schema, rows=20_000, epsilon=1)` is the short way; `plan` here takes a guarantee.
 """
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict, dataclass
+from types import ModuleType
 from typing import Any
 
 from gnomon.errors import ParameterError
 from gnomon.methods import DEFAULT, METHODS
+from gnomon.methods.opening import named_neighbours, promised
 from gnomon.methods.planning import MethodPlan
-from gnomon.privacy.guarantee import Guarantee, Unit
+from gnomon.notebook import listed
+from gnomon.privacy.guarantee import Adjacency, ApproxDP, Guarantee, Unit, auto_delta
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
+from gnomon.verdict.levels import Verdicts
+from gnomon.verdict.predict import predict
 
 # By docs/results/comparison.md: where counts keep more than moments.
 FEW_COLUMNS, FEW_VALUES, MOSTLY = 20, 16, 0.5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a guarantee buys for a table of so many rows: by method, and by column for the method that auto stands for."""
+
+    rows: int
+    guarantee: Guarantee
+    methods: tuple[MethodPlan, ...]
+    verdicts: Verdicts
+    notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        facts = {one.name: one.level.word for one in self.verdicts.columns}
+        title = f"{self.rows:,} rows, epsilon = {self.guarantee.epsilon:g}, delta = {self.guarantee.delta:g}"
+        return listed(title, {"in short": self.verdicts.summary(), **facts})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "rows": self.rows,
+            "epsilon": self.guarantee.epsilon,
+            "delta": self.guarantee.delta,
+            "methods": [asdict(planned) for planned in self.methods],
+            "verdicts": self.verdicts.to_dict(),
+            "notes": list(self.notes),
+        }
+
+
+def plan_by_numbers(
+    schema: Schema,
+    rows: int | None = None,
+    *,
+    epsilon: float,
+    delta: float | str = "auto",
+    method: str = "auto",
+    target: str | None = None,
+    unit: str = "row",
+    adjacency: str = "replace-one",
+) -> Plan:
+    """What a budget would buy: the short way. `rows` may stand in the schema; `method` is the one that is judged."""
+    rows = schema.rows if rows is None else rows
+    if rows is None:
+        raise ParameterError(
+            "The number of rows must be given (rows=..., --rows), because the [table] of the schema says none."
+        )
+    protected, change = named_neighbours(unit, adjacency)
+    guarantee = promised(schema, epsilon, delta, unit=protected, adjacency=change, rows=rows)
+    plans = plan(schema, rows, guarantee, target)
+    chosen = choose(schema, rows, guarantee, target) if method == "auto" else method
+    verdicts = predict(schema, rows, guarantee, method=chosen, target=target)
+    notes = [
+        estimated_cost(schema, rows, guarantee),
+        price_of_purity(schema, rows, guarantee, chosen, target),
+        elsewhere(schema),
+    ]
+    return Plan(rows, guarantee, tuple(plans), verdicts, tuple(note for note in notes if note is not None))
+
+
+def estimated_cost(schema: Schema, rows: int, guarantee: Guarantee) -> str | None:
+    """What goes to bounds and classes that the schema leaves open; None where it leaves none."""
+    if not schema.estimated:
+        return None
+    from gnomon.methods.bounds import share_of
+
+    names = ", ".join(column.name for column in schema.estimated)
+    return f"{share_of(schema, rows, guarantee):.0%} of the budget goes to what is estimated of: {names}."
+
+
+def price_of_purity(
+    schema: Schema, rows: int, guarantee: Guarantee, method: str = DEFAULT, target: str | None = None
+) -> str | None:
+    """What a delta of 0 costs beside the usual one, in noise; None where a delta is granted or would buy nothing."""
+    if guarantee.delta > 0 or guarantee.epsilon == float("inf"):
+        return None
+    private = guarantee.adjacency is Adjacency.ADD_REMOVE
+    delta = auto_delta(None if private else rows)
+    other = ApproxDP(guarantee.epsilon, delta, *guarantee.neighbours)
+    declared = schema if target is None else schema.with_target(target)
+    encoder = Encoder(declared.with_any_estimates())
+    try:
+        pure, usual = (_plan_of(method, METHODS[method], encoder, rows, one) for one in (guarantee, other))
+    except ParameterError:
+        return None
+    noise = {line.statistic: line.std for line in usual.noise}
+    ratios = {
+        line.statistic: line.std / noise[line.statistic] for line in pure.noise if noise.get(line.statistic)
+    }
+    if not ratios or max(ratios.values()) < 1.1:
+        return None
+    worst = max(ratios, key=lambda statistic: ratios[statistic])
+    return (
+        f"A delta of 0 costs noise: that of the {worst} is {ratios[worst]:.1f} times what it would be with delta = "
+        f"{delta:g}, the default."
+    )
 
 
 def plan(schema: Schema, rows: int, guarantee: Guarantee, target: str | None = None) -> list[MethodPlan]:
@@ -79,3 +181,13 @@ def _plan_of(name: str, method: Any, encoder: Encoder, rows: int, guarantee: Gua
         raise ParameterError(f"The method {name} does not say what it would do with a budget.")
     own: MethodPlan = method.plan(encoder, rows, guarantee)
     return own
+
+
+class _CallableModule(ModuleType):
+    """`gn.plan(schema, rows=20_000, epsilon=1)` reads well, and this module has that name."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Plan:
+        return plan_by_numbers(*arguments, **named)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -20,16 +20,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from gnomon.engine.base import Engine, Progress, quiet
 from gnomon.engine.local import LOCAL
 from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
 from gnomon.methods.charging import Account
-from gnomon.methods.opening import declared_schema, promised
+from gnomon.methods.opening import declared_schema, magnitude, named_neighbours, promised
 from gnomon.notebook import framed
 from gnomon.plan import choose
-from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
+from gnomon.privacy.guarantee import Adjacency, Guarantee
 from gnomon.privacy.ledger import Balance, Ledger
 from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
@@ -40,9 +42,9 @@ from gnomon.release.measurements import parameters_of
 from gnomon.release.sign import private_key
 from gnomon.table.schema import Schema
 from gnomon.table.source import Source, open_source
+from gnomon.verdict.predict import refuse_useless
 
 MOST_ROWS = 10**12  # more would fill any disk
-PRIVATE_ROWS = 1000  # by which auto chooses where the number of rows is private
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,16 @@ def publish_by_name(
     format: str = "parquet",
     progress: Progress = quiet,
     engine: Engine | None = None,
+    even_if_useless: bool = False,
     holdout: float | None = None,
     **parameters: Any,
 ) -> Published:
     """Check, charge, fit, write: the short way from a table to a folder that may be published.
 
     `method` is a name that `gnomon plan` lists, or auto; `parameters` are those of the method. The budget is charged to
-    `account` (by default the one that the schema names) of `ledger` (by default the usual one). `holdout` is a share of the
-    rows that are kept back beside the folder, for `gn.evaluate`.
+    `account` (by default the one that the schema names) of `ledger` (by default the usual one). A release in which public
+    numbers put every column at lost is a `UselessError` before the charge, unless `even_if_useless`. `holdout` is a share
+    of the rows that are kept back beside the folder, for `gn.evaluate`.
     """
     public = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
     source = open_source(data, schema=public)
@@ -96,6 +100,7 @@ def publish_by_name(
         format=format,
         progress=progress,
         engine=engine,
+        even_if_useless=even_if_useless,
         holdout=holdout,
     )
     return Published(out, made, balance)
@@ -105,17 +110,11 @@ def _choose(
     schema: Schema, source: Source, epsilon: float, delta: float | str, parameters: dict[str, Any]
 ) -> str:
     """What auto stands for, by public numbers."""
-    try:
-        unit, adjacency = (
-            Unit(parameters.get("unit", "row")),
-            Adjacency(parameters.get("adjacency", "replace-one")),
-        )
-    except ValueError:
-        raise ParameterError(
-            "The 'unit' must be 'row' or 'attribute', and the 'adjacency' 'replace-one' or 'add-remove'."
-        ) from None
+    unit, adjacency = named_neighbours(
+        parameters.get("unit", "row"), parameters.get("adjacency", "replace-one")
+    )
     private = adjacency is Adjacency.ADD_REMOVE or schema.person is not None
-    n = PRIVATE_ROWS if private else max(2, source.n_rows())
+    n = magnitude(schema, parameters.get("expected_rows")) if private else max(2, source.n_rows())
     if parameters.get("target") is not None or parameters.get("task") == "clustering":
         schema = schema.with_target(parameters.get("target"))
     return choose(schema, n, promised(schema, epsilon, delta, unit=unit, adjacency=adjacency, rows=n))
@@ -148,12 +147,14 @@ def publish(
     progress: Progress = quiet,
     engine: Engine | None = None,
     sign: Path | None = None,
+    even_if_useless: bool = False,
     holdout: float | None = None,
 ) -> Balance:
     """Release `data` by `method` into the new folder `out`; returns the account's balance after the charge.
 
     Any cell becomes a valid one by the declared policy. `strict` refuses a table that does not fit instead, before the
-    charge; its certificate says that the promise then covers only tables that pass. A release of the same table with the
+    charge; its certificate says that the promise then covers only tables that pass. A release in which public numbers put
+    every column at lost is refused before the charge, unless `even_if_useless`. A release of the same table with the
     same parameters into the same place that was cut short is resumed. `sign` is a private key (PEM, Ed25519) by which the
     certificate is signed. `holdout` is a share of the rows that are kept back beside the folder, for `evaluate`.
     """
@@ -170,8 +171,9 @@ def publish(
     if rows is not None:
         _check_rows(method, rows, source, holdout)
     with Journal(out) as journal, _held_back(source, schema, holdout, payer, out, engine, progress) as kept:
-        seed = method._seed() if journal.seed is None else journal.seed
-        charge = _Charge(source, method, schema, payer, out, journal, seed, kept)
+        earlier = journal.seed(_asked_seed(method))
+        seed = method._seed() if earlier is None else earlier
+        charge = _Charge(source, method, schema, payer, out, journal, seed, even_if_useless, engine, kept)
         if kept is not None:
             source = kept.source(schema)
         try:
@@ -252,6 +254,12 @@ def _check_rows(method: Release, rows: int, source: Source, holdout: float | Non
         )
 
 
+def _asked_seed(method: Release) -> str:
+    """The seed that the caller chose, or that any will do."""
+    state = method.random_state
+    return str(state) if isinstance(state, int | np.integer) else "any"
+
+
 @dataclass
 class _Charge:
     """Called when everything public is in order: the durable charge, once a release."""
@@ -263,31 +271,42 @@ class _Charge:
     out: Path
     journal: Journal
     seed: int
+    even_if_useless: bool
+    engine: Engine | None = None
     kept: Holdout | None = None
     balance: Balance | None = None
     recorded: list[Answer] = field(default_factory=list)
 
     def __call__(self, guarantee: Guarantee) -> None:
-        content = self.account.content(self.source, self.schema)
+        content = self.account.content(self.source, self.schema, self.engine)
         header = self._header(content, guarantee)
         earlier = self.journal.recorded(header)
         if earlier is None:
+            if not self.even_if_useless:
+                refuse_useless(self.method, self.schema, self._public_rows(guarantee), guarantee)
             self.balance = self.account.charge(
-                self.method, guarantee, self.schema, self.source.title, content, self.out.name
+                self.method, guarantee, self.schema, self.source, content, self.out.name
             )
         else:
             self.recorded += earlier
             self.balance = self.account.ledger.show(self.account.name)
         self.journal.start(header, self.seed, self.recorded)
 
+    def _public_rows(self, guarantee: Guarantee) -> int:
+        """The number of rows, or what is public about it."""
+        if guarantee.adjacency is Adjacency.REPLACE_ONE:
+            return self.source.n_rows()
+        return magnitude(self.schema, self.method.expected_rows)
+
     def _header(self, content: str, guarantee: Guarantee) -> dict[str, Any]:
-        """What must be equal for a release to be the same one; the seed may differ, which is post-processing."""
+        """What must be equal for a release to be the same one."""
         return {
             "gnomon": version("gnomon"),
             "account": self.account.name,
             "content": content,
             "method": self.method.name,
             "parameters": parameters_of(self.method),
+            "random_state": _asked_seed(self.method),
             "schema": hashlib.sha256(self.schema.dumps().encode()).hexdigest(),
             "guarantee": repr(guarantee),
             "ledger": str(self.account.ledger.path.absolute()),

@@ -83,6 +83,8 @@ def test_marginals_are_total_variation_distances() -> None:
     first = pa.table({"c": ["a"] * 3 + ["b"], "x": [0.01, 0.01, None, 0.99]})
     real = pa.table({"c": ["a", "b"] * 2, "x": [0.01, 0.01, 0.01, 0.99]})
     assert fidelity.marginals(first, real, schema) == [pytest.approx(0.25), pytest.approx(0.25)]
+    (pair,) = fidelity.joint_codes(first, real, schema, LIMITS, rng())
+    assert fidelity.mutual_information(*pair[0]) >= 0
     joint = fidelity.joint_marginals(first, real, schema, LIMITS, rng())
     # first: (a, low) 1/2, (a, none) 1/4, (b, high) 1/4; real: (a, low) 1/2, (b, low) 1/4, (b, high) 1/4
     assert joint == [pytest.approx(0.25)]
@@ -153,3 +155,15 @@ def test_a_script_must_be_there_and_return_numbers(tmp_path) -> None:  # type: i
         load_script(tmp_path / "empty.py")
     with pytest.raises(ParameterError, match="KeyError on the real rows"):
         analysed(lambda table: table["nothing"], pa.table({"x": [1]}), "real")
+
+
+def test_mutual_information_is_that_of_the_shares() -> None:
+    a = np.array([0, 0, 1, 1])
+    assert fidelity.mutual_information(a, a) == pytest.approx(np.log(2))
+    assert fidelity.mutual_information(a, np.array([0, 1, 0, 1])) == pytest.approx(0)
+
+
+def test_the_reconstruction_error_is_relative_to_the_spread() -> None:
+    X = np.random.default_rng(0).standard_normal((500, 4)) + 3
+    assert fidelity.reconstruction_error(X, X) == 0
+    assert fidelity.reconstruction_error(np.tile(X.mean(axis=0), (500, 1)), X) == pytest.approx(1)

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gnomon.engine import base
 from gnomon.engine.local import LOCAL
-from gnomon.table import encode, persons
+from gnomon.table import persons
+from gnomon.table import rows as table_rows
 from gnomon.table.encode import EncodedRows, Encoder, RawNumbers
 from gnomon.table.persons import BoundedRecords, Bounding
 from gnomon.table.schema import Column, Schema
@@ -139,10 +141,10 @@ def test_a_table_larger_than_memory_has_the_same_rows(
         y = rng.random(len(table)) < 0.5 if target.kind == "boolean" else rng.random(len(table))
         table = table.append_column("y", pa.array(y))
     expected = used(table, schema(2, target))
-    monkeypatch.setattr(encode, "BATCH", batch)
+    monkeypatch.setattr(table_rows, "BATCH", batch)
     monkeypatch.setattr(persons, "PARTITIONS", 16)
     monkeypatch.setattr(persons, "CHUNK", 4096)
-    monkeypatch.setattr(encode, "BoundedRecords", lambda bounding: BoundedRecords(bounding, in_memory=10_000))
+    monkeypatch.setattr(base, "BoundedRecords", lambda bounding: BoundedRecords(bounding, in_memory=10_000))
     assert used(table, schema(2, target)) == expected
     shuffled = table.take(rng.permutation(len(table)))
     assert used(shuffled, schema(2, target)) == expected

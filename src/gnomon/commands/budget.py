@@ -55,7 +55,7 @@ def show(
     balances = book.accounts() if account is None else [book.show(account)]
     facts(accounts=[asdict(balance) for balance in balances])
     for balance in balances:
-        say(left(balance))
+        tell_left(balance)
     if not balances:
         say("The ledger has no account.")
 
@@ -220,6 +220,15 @@ def _what(entry: Entry) -> str:
     table = f"from {entry.table}" if entry.table else ""
     asked = f"(itself {entry.asked})" if entry.asked else ""
     return " ".join(part for part in (entry.method, entry.note, table, asked) if part)
+
+
+def tell_left(balance: Balance) -> None:
+    """What is left, and that all releases together are a weak promise where they are."""
+    from gnomon.privacy.meaning import weak_together
+
+    say(left(balance))
+    if weak := weak_together(balance.account, balance.charges, balance.epsilon_spent, balance.delta_spent):
+        say(f"Note: {weak}")
 
 
 def left(balance: Balance) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -89,11 +91,30 @@ def _more(count: int) -> str:
     return "" if count == 1 else f" (the first of {count} problems, listed above)"
 
 
+def grouped(sentences: Sequence[str]) -> list[str]:
+    """Sentences about columns, those that say the same of three or more columns as one."""
+    by_words: dict[str, list[str]] = {}
+    for sentence in sentences:
+        found = re.match(r"The column ('(?:[^'\\\\]|\\\\.)*'|\"[^\"]*\") ", sentence)
+        words = sentence if found is None else f"The column \0 {sentence[found.end() :]}"
+        by_words.setdefault(words, []).append("" if found is None else found.group(1))
+    lines = []
+    for words, names in by_words.items():
+        if len(names) < 3 or "\0" not in words:
+            lines += [words.replace("\0", name) for name in names]
+            continue
+        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        lines.append(
+            f"Each of the {len(names)} columns {shown} {words.removeprefix('The column ').removeprefix(chr(0) + ' ')}"
+        )
+    return lines
+
+
 def _print_gaps(sentences: tuple[str, ...]) -> None:
     if sentences:
         many = "1 declaration" if len(sentences) == 1 else f"{len(sentences)} declarations"
         say(f"{many} of the schema to be completed; the cells of these columns are not checked yet.")
-    for sentence in sentences:
+    for sentence in grouped(sentences):
         say(f"- {sentence}")
 
 
@@ -122,6 +143,5 @@ def _print(report: CheckReport) -> None:
         say(f"Not in the schema, and never read: {', '.join(report.undeclared)}.")
     for remark in report.remarks:
         say(remark)
-    if report.problems:
-        for problem in report.problems:
-            say(f"- {problem}")
+    for problem in grouped(report.problems):
+        say(f"- {problem}")

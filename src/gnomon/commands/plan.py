@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,10 +17,12 @@ from gnomon.commands.options import (
     one_of,
 )
 from gnomon.commands.terminal import console, facts, say
-from gnomon.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gnomon.methods.planning import MethodPlan
+    from gnomon.verdict.levels import Verdict, Verdicts
 
 NAME = "plan"
 
@@ -43,54 +44,79 @@ def run(
     unit: ProtectedUnit = "row",
     adjacency: Neighbouring = "replace-one",
 ) -> None:
-    """Show what a budget buys, per method. Reads no data and charges nothing.
+    """Show what a budget buys, by column and by method. Reads no data and charges nothing.
+
+    A column is good (total variation of its marginal below 0.1, mean within 0.1 deviations), usable (0.25 and 0.3), weak,
+    or lost: no better than what is public before, even between the declared bounds. The verdict is that of a table of
+    usual shapes; yours may be easier or harder, and the release says how it came out.
 
     Spreads are standard deviations of the data themselves: noise of 0.1 spreads is a tenth of what people
     differ by anyway. Plan as often as you like, with several epsilons, before you release once.
 
     [bold]Example[/]: gnomon plan --schema schema.toml --rows 5000 --epsilon 1
     """
-    from gnomon.methods.opening import promised
-    from gnomon.plan import choose, elsewhere, plan
-    from gnomon.privacy.guarantee import Adjacency, Unit
+    from gnomon.plan import plan_by_numbers
     from gnomon.report.words import protects
     from gnomon.table.schema import Schema
 
     one_of("--unit", unit, ("row", "attribute"))
     one_of("--adjacency", adjacency, ("replace-one", "add-remove"))
     loaded = Schema.load(schema)
-    rows = loaded.rows if rows is None else rows
-    if rows is None:
-        raise ParameterError(
-            "The option --rows must be given, because the [table] of the schema says no rows."
-        )
-    guarantee = promised(
-        loaded, epsilon, delta_of(delta), unit=Unit(unit), adjacency=Adjacency(adjacency), rows=rows
+    found = plan_by_numbers(
+        loaded, rows, epsilon=epsilon, delta=delta_of(delta), target=target, unit=unit, adjacency=adjacency
     )
-    plans = plan(loaded, rows, guarantee, target)
-    facts(rows=rows, epsilon=epsilon, delta=guarantee.delta, methods=[asdict(planned) for planned in plans])
+    guarantee = found.guarantee
+    facts(**found.to_dict())
     shown = "pure" if guarantee.delta == 0 else f"delta = {guarantee.delta:g}"
     say(
-        f"{rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} ({guarantee.adjacency.value}), "
-        f"{len(loaded.released):,} released columns. No data were read."
+        f"{found.rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} "
+        f"({guarantee.adjacency.value}), {len(loaded.released):,} released columns. No data were read."
     )
-    _print(plans)
+    say(f"--method auto means {found.verdicts.method}. {found.verdicts.summary()}")
+    _print_verdicts(found.verdicts)
     say()
-    if loaded.estimated:
-        from gnomon.methods.bounds import SHARE
-
-        names = ", ".join(column.name for column in loaded.estimated)
-        say(f"{SHARE:.0%} of the budget, left out above, would go to what is estimated of: {names}.")
-    for planned in plans:
+    _print(found.methods)
+    say()
+    for planned in found.methods:
         say(f"{planned.method}: {planned.advice}")
-    if plans:
-        say(f"--method auto means {choose(loaded, rows, guarantee)}.")
-    hint = elsewhere(loaded)
-    if hint is not None:
-        say(hint)
+    for note in found.notes:
+        say(note)
 
 
-def _print(plans: list[MethodPlan]) -> None:
+def _print_verdicts(verdicts: Verdicts) -> None:
+    """Columns that have the same verdict stand in one line."""
+    from rich.table import Table
+
+    from gnomon.verdict.levels import some
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for head in ("verdict", "location", "spread", "marginal", "columns", "the next level takes about"):
+        table.add_column(head, overflow="fold")
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in sorted(verdicts.columns, key=lambda verdict: -verdict.level):
+        levels = (one.level, one.location, one.spread, one.marginal)
+        key = (*("" if level is None else level.word for level in levels), _takes(one))
+        alike.setdefault(key, []).append(one.name)
+    for (*words, takes), names in alike.items():
+        table.add_row(*words, some(names), takes)
+    console().print(table)
+
+
+def _takes(verdict: Verdict) -> str:
+    remedy = verdict.remedy
+    if remedy is None:
+        return "" if verdict.level == 0 else "more than 1,000 times the rows, or fewer columns"
+    ways = []
+    if remedy.delta is not None:
+        ways.append(f"--delta {remedy.delta:g}")
+    if remedy.rows is not None:
+        ways.append(f"{remedy.rows:,} rows")
+    if remedy.epsilon is not None:
+        ways.append(f"--epsilon {remedy.epsilon:g}")
+    return " or ".join(ways)
+
+
+def _print(plans: Sequence[MethodPlan]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

@@ -31,6 +31,7 @@ from gnomon.commands.options import (
     one_of,
     opened,
 )
+from gnomon.commands.settings import set_inputs
 from gnomon.commands.terminal import Watch, detail, facts, say
 from gnomon.errors import InterruptionError, ParameterError
 
@@ -83,6 +84,14 @@ def run(
             "says so.",
         ),
     ] = "sound",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other input of the method, as often as needed: --set pca_share=0.2.",
+        ),
+    ] = None,
     format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="parquet or csv.")] = "parquet",
     seed: Annotated[
         int | None,
@@ -122,6 +131,13 @@ def run(
     engine: EngineName = "local",
     cluster: Cluster = None,
     shared: Shared = None,
+    even_if_useless: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-useless",
+            help="Release even where public numbers say that every column would be lost, which is refused otherwise.",
+        ),
+    ] = False,
     not_private: Annotated[
         bool,
         typer.Option("--not-private", help="Allow --epsilon inf: no noise, no privacy, for comparison only."),
@@ -130,12 +146,13 @@ def run(
     """Make a private release of a table: a folder that may be published as it is.
 
     Everything public is checked first, and the rows are read. Only then is the budget charged to the ledger, and only
-    after that is anything measured. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
+    after that is anything measured. The last lines say how good the release is, column by column: good, usable, weak or
+    lost. Any cell becomes a valid one by the schema's policy, so that nothing is learnt from a
     refusal. A refusal writes nothing and charges nothing.
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
     """
-    from gnomon.commands.budget import left
+    from gnomon.commands.budget import tell_left
     from gnomon.engine.choice import engine_named
     from gnomon.privacy.ledger import Ledger
     from gnomon.publish import publish
@@ -163,6 +180,7 @@ def run(
         random_state=seed,
         not_private=not_private,
     )
+    set_inputs(estimator, settings or [])
     passes = _passes(chosen, declared) + strict + (holdout is not None)
     detail(f"method {chosen}, account {account or declared.budget_account}, ledger {Ledger(ledger).path}")
     with _interruptible(), engine_named(engine, cluster, shared) as engine_, Watch(passes=passes) as watch:
@@ -178,6 +196,7 @@ def run(
             progress=watch,
             engine=engine_,
             sign=sign,
+            even_if_useless=even_if_useless,
             holdout=holdout,
         )
     _tell(estimator, out, rows)
@@ -186,11 +205,11 @@ def run(
 
         facts(holdout=place_of(out))
         say(
-            f"Kept back for you alone, and not part of the release: {place_of(out)}. "
+            f"Kept back for you alone, and not part of the release: {out}-holdout. "
             f"See what the release is worth: gnomon evaluate --release {out} --out {out}-worth"
         )
     facts(balance=asdict(balance))
-    say(left(balance))
+    tell_left(balance)
 
 
 @contextmanager
@@ -294,8 +313,21 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     guess = percent_up(best_guess(certificate), len(certificate.attacks))
     say(
         f"Guarantee: epsilon = {guarantee.epsilon:g}{delta} for {protects(guarantee)}. Of two versions of it that are "
-        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%). {trade_off(certificate)}"
+        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%)."
     )
+    detail(trade_off(certificate))
     for weak in certificate.weak:
         say(f"Note: {weak}")
+    for note in [*certificate.caveats, *_notes(estimator)]:
+        say(f"Note: {note}")
     say(f"Read {out / 'report.html'} in a browser; the whole folder may be published.")
+    say(f"How good it is: {estimator.verdicts_.summary()}")
+
+
+def _notes(estimator: Release) -> list[str]:
+    """What a pure guarantee cost, where one was asked for."""
+    from gnomon.plan import price_of_purity
+
+    rows = estimator.n_rows_ or 2
+    price = price_of_purity(estimator.schema_, max(2, rows), estimator.guarantee_, estimator.name)
+    return [] if price is None or estimator.delta == "auto" else [price]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,15 @@ from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
 
 Codes = npt.NDArray[np.int64]
+Pair = tuple[Codes, Codes]
 ONE_WAY, TWO_WAY = 20, 8  # bins of a number between its declared bounds, alone and beside another column
 
 METRICS = {
     "one-way marginals": "mean total variation distance of single columns (0 equal, 1 disjoint)",
     "one-way marginals, worst column": "the largest of them",
     "two-way marginals": "mean total variation distance of pairs of columns",
+    "mutual information": "mean absolute difference of the mutual information of pairs of columns, in nats",
+    "reconstruction error": "squared errors of rows, seen through the map or record for record, over their spread",
     "correlations": "mean absolute difference of the correlations of encoded columns",
     "pMSE": "how well a logistic regression on cells and their squares tells the two apart: 0 not at all, 0.25 perfectly",
     "pMSE ratio": "pMSE over what rows of the same law would give; 1 is indistinguishable",
@@ -46,8 +50,10 @@ def compare(
         "one-way marginals, worst column": float(np.max(one)),
     }
     if len(schema.released) > 1:
-        found["two-way marginals"] = float(
-            np.mean(joint_marginals(first.table, real.table, schema, limits, rng))
+        pairs = list(joint_codes(first.table, real.table, schema, limits, rng))
+        found["two-way marginals"] = float(np.mean([joint_distance(*pair) for pair in pairs]))
+        found["mutual information"] = float(
+            np.mean([abs(mutual_information(*a) - mutual_information(*b)) for a, b in pairs])
         )
     if first.X.shape[1] > 1:
         found["correlations"] = correlations(first.X, real.X)
@@ -89,21 +95,45 @@ def marginals(first: pa.Table, real: pa.Table, schema: Schema) -> list[float]:
     ]
 
 
-def joint_marginals(
+def joint_codes(
     first: pa.Table, real: pa.Table, schema: Schema, limits: Limits, rng: np.random.Generator
-) -> list[float]:
-    """The total variation distance of pairs of columns, at most `limits.two_way` of them drawn at random."""
+) -> Iterator[tuple[Pair, Pair]]:
+    """The codes of pairs of columns, released and real; at most `limits.two_way` pairs, drawn at random."""
     pairs: list[Any] = list(itertools.combinations(range(len(schema.released)), 2))
     if len(pairs) > limits.two_way:
         pairs = [pairs[i] for i in rng.choice(len(pairs), limits.two_way, replace=False)]
     needed = sorted({i for pair in pairs for i in pair})
     codes = {i: [binned(table, schema.released[i], TWO_WAY) for table in (first, real)] for i in needed}
-    found = []
     for i, j in pairs:
-        width = int(max(c.max() for c in codes[j])) + 1
-        a, b = (codes[i][side] * width + codes[j][side] for side in (0, 1))
-        found.append(total_variation(a, b))
-    return found
+        yield (codes[i][0], codes[j][0]), (codes[i][1], codes[j][1])
+
+
+def joint_marginals(
+    first: pa.Table, real: pa.Table, schema: Schema, limits: Limits, rng: np.random.Generator
+) -> list[float]:
+    """The total variation distance of pairs of columns."""
+    return [joint_distance(*pair) for pair in joint_codes(first, real, schema, limits, rng)]
+
+
+def joint_distance(first: Pair, real: Pair) -> float:
+    """The total variation distance of two columns together."""
+    width = int(max(codes[1].max() for codes in (first, real))) + 1
+    return total_variation(*(codes[0] * width + codes[1] for codes in (first, real)))
+
+
+def mutual_information(a: Codes, b: Codes) -> float:
+    """Of two columns of codes, in nats, by their shares."""
+    joint = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
+    np.add.at(joint, (a, b), 1.0 / len(a))
+    alone = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    seen = joint > 0
+    return float(np.sum(joint[seen] * np.log(joint[seen] / alone[seen])))
+
+
+def reconstruction_error(A: Matrix, B: Matrix) -> float:
+    """Rows A in place of the same rows B: the sum of squared errors over the sum of squares around the mean of B."""
+    spread = float(((B - B.mean(axis=0)) ** 2).sum())
+    return float(((A - B) ** 2).sum()) / max(spread, 1e-12)
 
 
 def correlations(A: Matrix, B: Matrix) -> float:

@@ -239,7 +239,12 @@ def _likeness(sides: Sides, limits: Limits, rng: np.random.Generator, *, tested:
         by_side["floor"] = fidelity.compare(_uniform(real, schema, rng), real, schema, limits, rng)
     by_side["real"] = fidelity.compare(other, real, schema, limits, rng)
     found = _by_metric(by_side)
-    if sides.aligned is not None and sides.published.noise_std is not None:
+    if not components:
+        lost = {"mapped": fidelity.reconstruction_error(sides.mapped.X, sides.real.X)}
+        if sides.aligned is not None:
+            lost["release"] = fidelity.reconstruction_error(sides.aligned.X, sides.real.X)
+        found["reconstruction error"] = lost
+    if components and sides.aligned is not None and sides.published.noise_std is not None:
         error = fidelity.record_distances(sides.aligned, sides.real, sides.published.noise_std, limits, rng)
         found["squared distances of records"] = {"release": error}
     return found

@@ -15,6 +15,7 @@ from gnomon.errors import DataError, ParameterError
 from gnomon.evaluation.limits import Limits
 from gnomon.evaluation.shared import shared_rows, warning
 from gnomon.methods.base import Release
+from gnomon.methods.row_release import KEPT_WORDS
 from gnomon.privacy.certificate import Certificate
 from gnomon.release.folder import open_release
 from gnomon.release.map import PublicMap, load_arrays
@@ -132,6 +133,11 @@ def _redraw(model: Callable[[], Any]) -> Callable[[int, int], pa.Table]:
     return lambda n, seed: pa.concat_tables(model().sample_batches(n, seed))
 
 
+def in_order(certificate: Certificate) -> bool:
+    """Whether released row i is record i."""
+    return KEPT_WORDS in certificate.public
+
+
 def load(release: Any, real: Any, test: Any, limits: Limits, rng: np.random.Generator) -> Sides:
     """Read, subsample and bring into one space what shall be compared; `test` = None tests on the training rows."""
     seen = published(release)
@@ -150,7 +156,7 @@ def load(release: Any, real: Any, test: Any, limits: Limits, rng: np.random.Gene
     encoder = Encoder(schema)
     told = None if test is None else warning(*shared_rows(source, tested, encoder), tested.n_rows())
     aligned = None
-    if seen.map.components_only and rows.n_rows() == source.n_rows():
+    if in_order(seen.certificate) and rows.n_rows() == source.n_rows():
         aligned = _side(take(rows, drawn.column_names, places), seen)
     return Sides(
         published=seen,

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
 from gnomon.engine.base import Engine, Progress, quiet
-from gnomon.engine.local import LOCAL
+from gnomon.engine.local import LOCAL, one_thread
 from gnomon.errors import ParameterError
 from gnomon.methods.charging import Charge, charge_for
 from gnomon.methods.opening import Opened, check_task, magnitude, open_table, promised, public_rows
@@ -116,7 +116,7 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rows = EncodedRows(opened.source, public.encoder, engine, progress)
             rows.prepare()  # a file that cannot be read to its end is not charged for
         if charge is None:
-            charge = charge_for(self, opened.source, opened.schema, ledger, account)
+            charge = charge_for(self, opened.source, opened.schema, ledger, account, engine)
         charge(guarantee)
         data = Measurer(rows, engine, progress, recorded, record, observer)
         self._like = opened.source.form()
@@ -176,7 +176,8 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder_ = public.encoder
         self.n_rows_ = self.n_public_ = public.n
         self.seed_ = public.seed
-        self._release(data, public, notes)
+        with one_thread():
+            self._release(data, public, notes)
         if data.observer is not None:
             notes.unpaid.append(
                 "the exact answers, which an observer of this run was shown and could replace"
@@ -185,7 +186,8 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.n_rows_ = notes.rows
         self.events_ = tuple(data.events)
         self.answers_ = tuple(data.answers)
-        self.counted_ = tuple(data.counted)
+        self.counts_ = tuple(data.counts)
+        self.measurements_ = tuple(data.measurements)
         self.certificate_ = self._certify(public, notes)
         return self
 
@@ -306,9 +308,14 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         asked = Adjacency.ADD_REMOVE if persons else known[self.adjacency]
         if asked not in self.adjacencies:
+            why = (
+                "publishes one row for each record"
+                if self.publishes == "rows"
+                else "divides by the number of rows"
+            )
             raise ParameterError(
-                f"{who} publishes one row for each record, so the number of rows is public; use adjacency='replace-one' "
-                "and a schema without person, or a method that fits a model."
+                f"{who} {why}, so the number of rows is public; use adjacency='replace-one' and a schema without person, "
+                "or another method that fits a model."
             )
         if asked is Adjacency.ADD_REMOVE and self.calibration == "paper":
             raise ParameterError(

@@ -1,4 +1,8 @@
-"""Bounds that the schema asks to estimate, paid from the release's budget: two noisy histograms a column."""
+"""Bounds that the schema asks to estimate, paid from the release's budget: one noisy histogram of all such columns.
+
+Its grid is public and the same for every table: logarithmic on both sides of zero. A column in which no part of the grid
+stands out of the noise is left out of the release, in a sentence, rather than released within bounds of noise.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gnomon.errors import DataError
 from gnomon.methods.classes import SHARE as CLASSES
 from gnomon.methods.classes import with_selected_classes
 from gnomon.methods.public import Notes, Public
-from gnomon.privacy.guarantee import Spendable
+from gnomon.privacy.accounting import spendable
+from gnomon.privacy.guarantee import Guarantee, PureDP, Spendable
 from gnomon.privacy.measure import Measurer
 from gnomon.privacy.mechanism import Noise
 from gnomon.privacy.sensitivity import Norm, Sensitivity, histogram
@@ -26,10 +32,17 @@ from gnomon.table.rows import RowSource
 from gnomon.table.schema import Schema
 
 Edges = npt.NDArray[np.float64]
-SHARE = 0.10  # of the budget, for all estimated columns together
-POWERS = np.arange(-20, 61, dtype=np.float64)
-COARSE: Edges = np.r_[-np.inf, -(2.0 ** POWERS[::-1]), 0.0, 2.0**POWERS, np.inf]  # the same for every table
-FINE_BINS = 64
+SHARE, MOST_SHARE = (
+    0.10,
+    0.30,
+)  # of the budget, for all estimated columns together: more where noise asks for it
+POWERS = np.arange(-20, 60.5, 0.5)
+EDGES: Edges = np.r_[-np.inf, -(2.0 ** POWERS[::-1]), 0.0, 2.0**POWERS, np.inf]  # the same for every table
+ZERO = len(POWERS) + 1  # the bin of zero, and of what is hardly more
+WINDOWS = (1, 2, 4)  # bins that stand out together where none does alone
+FALSE_ALARM = 1e-3  # the chance that noise alone stands out somewhere in a release
+REACH = 4  # bins beyond those that stand out in which a tail is looked for
+TAIL, TAIL_CLEAR = 0.01, 4.0  # of the rows that may lie beyond a bound; deviations by which a tail holds more
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +67,54 @@ class CellCounts(VectorQuery):
         return np.split(answer, np.cumsum([len(e) - 1 for e in self.edges])[:-1])
 
 
-def share_of(schema: Schema) -> float:
+def grid_counts(names: tuple[str, ...]) -> CellCounts:
+    """The one query: all columns on the public grid."""
+    return CellCounts("histograms of columns whose bounds are estimated", names, (EDGES,) * len(names))
+
+
+# --- what it costs, from public numbers ---
+
+
+def share_of(schema: Schema, rows: int, guarantee: Guarantee) -> float:
     """Of the budget, what goes to bounds and classes that the schema leaves open."""
-    kinds = {column.kind for column in schema.estimated}
-    left = (1 - SHARE if "number" in kinds else 1.0) * (1 - CLASSES if "category" in kinds else 1.0)
-    return 1 - left
+    classes = any(column.kind == "category" for column in schema.estimated)
+    left = 1 - CLASSES if classes else 1.0
+    names = tuple(column.name for column in schema.estimated if column.kind == "number")
+    return 1 - left * (1 - bounds_share(names, rows, spendable(guarantee)) if names else 1.0)
+
+
+def bounds_share(names: tuple[str, ...], rows: int, budget: Spendable) -> float:
+    """As much as lets a tail of a hundredth of the rows, in two bins, stand out; between a tenth and three tenths."""
+    noise = grid_counts(names).noise(budget.split(SHARE)[0]).law.diagonal
+    times = TAIL_CLEAR * math.sqrt(2) * noise / (TAIL * rows)
+    power = 1 if isinstance(budget, PureDP) else 2
+    return min(MOST_SHARE, SHARE * max(1.0, times) ** power)
+
+
+def estimable(schema: Schema, rows: int, guarantee: Guarantee) -> bool:
+    """Whether the rows of a column would stand out of the noise at all, if they lay in the widest window."""
+    names = tuple(column.name for column in schema.estimated if column.kind == "number")
+    if not names:
+        return True
+    budget = spendable(guarantee)
+    noise = grid_counts(names).noise(budget.split(bounds_share(names, rows, budget))[0])
+    return threshold(noise, len(names), WINDOWS[-1]) < rows
+
+
+def threshold(noise: Noise, columns: int, window: int = 1) -> float:
+    """The sum of so many bins that noise alone hardly ever exceeds, over all windows of all columns together.
+
+    Chernoff: a sum of w Laplace noises of scale b exceeds t with probability at most exp(-s t / b) / (1 - s^2)^w, for any
+    s < 1; one of Gaussian noises of deviation d with at most exp(-t^2 / (2 w d^2)).
+    """
+    chance = math.log(columns * len(EDGES) * len(WINDOWS) / FALSE_ALARM)
+    if noise.mechanism != "discrete-laplace":
+        return noise.scale * math.sqrt(2 * window * chance)
+    s = np.linspace(0.01, 0.999, 400)
+    return float(noise.scale * ((chance - window * np.log1p(-(s**2))) / s).min())
+
+
+# --- the estimate ---
 
 
 def with_estimates(data: Measurer, public: Public, notes: Notes, raw: RawTable | None) -> Public:
@@ -74,25 +130,87 @@ def with_estimates(data: Measurer, public: Public, notes: Notes, raw: RawTable |
 
 
 def with_estimated_bounds(data: Measurer, public: Public, notes: Notes, rows: RowSource | None) -> Public:
-    """Estimated columns have paid bounds: first the powers of two between which they lie, then finer."""
+    """Estimated columns have the bounds of the bins that hold rows; those of which no bin surely does are ignored."""
     names = tuple(column.name for column in public.schema.estimated)
-    paying, left = public.budget.split(SHARE, 1 - SHARE)
-    coarse, fine = paying.split(0.5, 0.5)
-    first = CellCounts(
-        "coarse histograms of columns whose bounds are estimated", names, (COARSE,) * len(names)
-    )
-    surely = _threshold(first.noise(coarse), len(names))
-    counts = first.split(data.measure(first, coarse, rows=rows).answer)
-    edges = tuple(np.linspace(*_full_bins(COARSE, c, surely), FINE_BINS + 1) for c in counts)
-    second = CellCounts("fine histograms of columns whose bounds are estimated", names, edges)
-    measured = data.measure(second, fine, rows=rows)
-    bounds = {}
-    for name, e, c in zip(names, edges, second.split(measured.answer), strict=True):
-        low, high = _without_empty_ends(e, c, measured.noise.diagonal)
-        bounds[name] = (math.floor(low), math.ceil(high)) if public.schema[name].integer else (low, high)
-        notes.public.append(f"bounds of {name!r}: estimated and paid for from this release's budget")
-    schema = public.schema.with_bounds(bounds)
+    share = bounds_share(names, public.rows, public.budget)
+    paying, left = public.budget.split(share, 1 - share)
+    query = grid_counts(names)
+    noise = query.noise(paying)
+    answer = data.measure(query, paying, rows=rows).answer
+    bounds: dict[str, tuple[float, float]] = {}
+    for name, counts in zip(names, query.split(answer), strict=True):
+        found = bounds_of(counts, noise, len(names), public.rows, public.schema[name].integer)
+        if found is not None:
+            bounds[name] = found
+            notes.public.append(f"bounds of {name!r}: estimated and paid for from this release's budget")
+    lost = [name for name in names if name not in bounds]
+    notes.caveats += [_left_out(name) for name in lost]
+    schema = _without(public.schema.with_bounds(bounds), lost)
     return replace(public, schema=schema, encoder=Encoder(schema), left=left)
+
+
+def _left_out(name: str) -> str:
+    return (
+        f"The column {name!r} is left out: its bounds were to be estimated, and the noise of this budget hides them. "
+        "Declare its low and high, or spend more."
+    )
+
+
+def _without(schema: Schema, lost: list[str]) -> Schema:
+    """The schema with the columns whose estimate is lost ignored; a target cannot be."""
+    target = schema.target
+    if target is not None and target.name in lost:
+        raise DataError(
+            f"The bounds of the target {target.name!r} do not stand out of the noise at this budget; declare its low and "
+            "high, or spend more."
+        )
+    if lost and not [column for column in schema.features if column.name not in lost]:
+        raise DataError(
+            "No column is left to release: all bounds were to be estimated, and the noise of this budget hides them; "
+            "declare low and high, or spend more."
+        )
+    return schema.ignoring(lost)
+
+
+def bounds_of(
+    counts: npt.NDArray[np.int64], noise: Noise, columns: int, rows: int, integer: bool
+) -> tuple[float, float] | None:
+    """The edges around all bins that hold rows, or None where none surely does.
+
+    Bins stand out alone or in windows; beyond them a tail counts that holds more than a hundredth of the rows.
+    """
+    full = _full_bins(counts, noise, columns)
+    if full is None:
+        return None
+    first, last = full
+    first -= _tail(counts[max(first - REACH, 0) : first], noise, rows)
+    last += _tail(counts[last + 1 : last + 1 + REACH][::-1], noise, rows)
+    if first == last == ZERO and not integer:  # nothing but zeros: how far the other cells reach is hidden
+        return None
+    outermost = 2.0 ** (POWERS[-1] + 1)
+    low, high = np.clip(EDGES[[first, last + 1]], -outermost, outermost)
+    return (math.floor(low), math.ceil(high)) if integer else (float(low), float(high))
+
+
+def _tail(counts: npt.NDArray[np.int64], noise: Noise, rows: int) -> int:
+    """How many of these bins, of which the first is the outermost, a tail reaches into."""
+    beyond = np.cumsum(counts)
+    clear = TAIL_CLEAR * noise.law.diagonal * np.sqrt(np.arange(1, len(counts) + 1))
+    reached = np.flatnonzero(beyond > np.maximum(TAIL * rows, clear))
+    return len(counts) - int(reached[0]) if len(reached) else 0
+
+
+def _full_bins(counts: npt.NDArray[np.int64], noise: Noise, columns: int) -> tuple[int, int] | None:
+    """The first and the last bin of all windows that surely hold rows, smallest windows first."""
+    left = counts.astype(np.float64)
+    found: list[int] = []
+    for window in WINDOWS:
+        sums = np.convolve(left, np.ones(window), "valid")
+        sure = np.flatnonzero(sums > threshold(noise, columns, window))
+        covered = np.unique((sure[:, None] + np.arange(window)).ravel())
+        found += covered.tolist()
+        left[covered] = 0.0
+    return (min(found), max(found)) if found else None
 
 
 def _histogram(column: pa.Array, edges: Edges) -> npt.NDArray[np.int64]:
@@ -103,32 +221,3 @@ def _histogram(column: pa.Array, edges: Edges) -> npt.NDArray[np.int64]:
     inner = values[(values >= edges[0]) & (values <= edges[-1])]
     place = np.clip(np.searchsorted(edges, inner, side="right") - 1, 0, len(edges) - 2)
     return np.bincount(place, minlength=len(edges) - 1).astype(np.int64)
-
-
-def _threshold(noise: Noise, columns: int) -> float:
-    """Above this, a coarse bin is hardly ever empty: over all bins together, noise reaches it once in 20 releases."""
-    chance = math.log(2 * columns * len(COARSE) / 0.05)
-    return noise.scale * (chance if noise.mechanism == "discrete-laplace" else math.sqrt(2 * chance))
-
-
-def _full_bins(edges: Edges, counts: npt.NDArray[np.int64], surely: float) -> tuple[float, float]:
-    """The finite edges around all bins that surely hold rows (or around the fullest bin, when none does)."""
-    full = np.nonzero(counts > surely)[0]
-    if not len(full):
-        full = np.array([int(np.argmax(counts))])
-    outermost = 2.0 ** (POWERS[-1] + 1)
-    low, high = np.clip(edges[[full[0], full[-1] + 1]], -outermost, outermost)
-    return float(low), float(high)
-
-
-def _without_empty_ends(edges: Edges, counts: npt.NDArray[np.int64], noise: float) -> tuple[float, float]:
-    """Cut as many bins off either end as together hold no more than the noise of nothing."""
-
-    def empty(ordered: npt.NDArray[np.int64]) -> int:
-        within = np.cumsum(ordered) <= 2 * noise * np.sqrt(np.arange(1, len(ordered) + 1))
-        return int(np.max(np.nonzero(within)[0], initial=-1)) + 1
-
-    left, right = empty(counts), empty(counts[::-1])
-    if left + right >= len(counts):
-        return float(edges[0]), float(edges[-1])
-    return float(edges[left]), float(edges[len(counts) - right])

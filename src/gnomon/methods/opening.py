@@ -88,6 +88,16 @@ def declared_schema(method: Asked, table: Any = None) -> Schema:
     return schema.with_target(None) if method.task == "clustering" else schema
 
 
+def named_neighbours(unit: str, adjacency: str) -> tuple[Unit, Adjacency]:
+    """What is protected against which change, by their names."""
+    try:
+        return Unit(unit), Adjacency(adjacency)
+    except ValueError:
+        raise ParameterError(
+            "The 'unit' must be 'row' or 'attribute', and the 'adjacency' 'replace-one' or 'add-remove'."
+        ) from None
+
+
 def promised(
     schema: Schema | None,
     epsilon: float,

@@ -68,6 +68,8 @@ _PACKAGES = (
 Line = Annotated[str, StringConstraints(max_length=20_000)]
 Lines = Annotated[tuple[Line, ...], Field(max_length=2_000)]
 Amount = Annotated[float, Field(gt=0)]
+LEVELS = ("good", "usable", "weak", "lost")
+LevelName = Literal["good", "usable", "weak", "lost"]
 
 
 class _Part(BaseModel):
@@ -134,6 +136,26 @@ class Noise(_Part):
     total_variation: Annotated[float, Field(ge=0, le=1)]
 
 
+class Judged(_Part):
+    """How good the release is, by released numbers and the laws of its noise: columns by level, classes, the relation.
+
+    good     total variation of the marginal below 0.1, mean within 0.1 deviations; usable: 0.25 and 0.3
+    lost     no better than what was public before: even between the declared bounds, equal classes; weak: between
+    """
+
+    summary: Line
+    good: Lines = ()
+    usable: Lines = ()
+    weak: Lines = ()
+    lost: Lines = ()
+    classes: Annotated[dict[Line, LevelName], Field(max_length=5_000)] = {}
+    relation: LevelName | None = None
+
+    def level(self, column: str) -> str | None:
+        """The level of a column, where it is named."""
+        return next((name for name in LEVELS if column in getattr(self, name)), None)
+
+
 class Certificate(_Part):
     """A release's promise; `holds` says whether it is kept, `delivered` which epsilon is where it is not.
 
@@ -142,6 +164,7 @@ class Certificate(_Part):
     """
 
     format: Literal["gnomon certificate 1"] = "gnomon certificate 1"
+    verdicts: Judged | None = None
     statement: Line
     holds: bool
     delivered: Amount | None = None
@@ -244,7 +267,7 @@ class Certificate(_Part):
         bound, mu = reach_by_epsilon(guarantee.epsilon, guarantee.delta), _mu_of(losses)
         exact = None if mu is None else reach_of_gaussian(mu)
         return cls(
-            statement=_held(guarantee, rows, bound, exact)
+            statement=promise(guarantee, rows, plain_words(bound, exact))
             if holds
             else _broken(guarantee, noise.private, delivered, calibration, unpaid),
             holds=holds,
@@ -279,6 +302,10 @@ class Certificate(_Part):
     def with_files(self, hashes: Mapping[str, str], *, released_rows: int | None = None) -> Certificate:
         """The same certificate, bound to the released files by their SHA-256."""
         return self.model_copy(update={"files": dict(sorted(hashes.items())), "released_rows": released_rows})
+
+    def with_verdicts(self, verdicts: Mapping[str, Any]) -> Certificate:
+        """The same certificate, which begins with how good the release is."""
+        return self.model_copy(update={"verdicts": Judged.model_validate(verdicts)})
 
     def _repr_html_(self) -> str:
         p = self.privacy
@@ -496,8 +523,8 @@ def _broken(
     )
 
 
-def _held(guarantee: Guarantee, rows: int | None, bound: Reach, exact: Reach | None) -> str:
-    """One paragraph that a person without training can use."""
+def promise(guarantee: Guarantee, rows: int | None, reached: str = "") -> str:
+    """One paragraph that a person without training can use; `reached` are sentences about what a test reaches."""
     what = {
         Unit.ROW: "one row of the table, its label included,",
         Unit.ATTRIBUTE: "one attribute of one row",
@@ -510,7 +537,7 @@ def _held(guarantee: Guarantee, rows: int | None, bound: Reach, exact: Reach | N
     return (
         f"This release is differentially private with {_numbers(guarantee)}. Whoever reads it, whatever else they know, "
         f"sees almost the same whether {what} {change}: every set of outcomes has at most {_factor(guarantee.epsilon)} "
-        f"times the probability in one case that it has in the other{delta}. {plain_words(bound, exact)} "
+        f"times the probability in one case that it has in the other{delta}. {reached}{' ' * bool(reached)}"
         f"{replacement(guarantee)}{known} public knowledge. What is true of people in general can be learnt from it, and "
         "further releases about the same people add to the loss."
     )

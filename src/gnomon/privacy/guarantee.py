@@ -174,7 +174,7 @@ def auto_delta(rows: int | None) -> float:
 
     That is the power of ten at or below 1 / (10 rows): less than that is far below what one row of the table is.
     """
-    return USUAL_DELTA if rows is None else min(USUAL_DELTA, float(f"1e-{len(str(10 * rows - 1))}"))
+    return USUAL_DELTA if rows is None else min(USUAL_DELTA, float(f"1e-{len(str(10 * max(rows, 1) - 1))}"))
 
 
 Guarantee = PureDP | ApproxDP

@@ -21,7 +21,7 @@ from gnomon.privacy.guarantee import ApproxDP
 from gnomon.privacy.mechanism import Event, Noise, NoiseLaw, draw
 from gnomon.privacy.noisy_rows import NoisyRows
 from gnomon.statistics.frame import Binning
-from gnomon.statistics.queries import Query, RowQuery
+from gnomon.statistics.queries import Minimum, Query, RowQuery
 from gnomon.table.rows import RowSource
 
 Integers = npt.NDArray[np.int64]
@@ -36,6 +36,15 @@ class Measurement:
     answer: Integers
     noise: NoiseLaw
     event: Event
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Noisy counts of the cells of some columns, and their standard deviation."""
+
+    binnings: tuple[Binning, ...]
+    answer: Integers
+    noise: float
 
 
 class Observer(Protocol):
@@ -71,7 +80,8 @@ class Measurer:
     observer: Observer | None = None
     events: list[Event] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
-    counted: list[Binning] = field(default_factory=list)  # bins of columns whose cells were counted
+    counts: list[NoisyCounts] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
 
     def measure(self, query: Query, loss: Any, *, rows: RowSource | None = None) -> Measurement:
         """The noisy answer of a query: one pass over the rows, one event."""
@@ -92,13 +102,31 @@ class Measurer:
             outcome = self._outcome(query.statistic, noise, value, query.release, answer)
             event = noise.event(query.statistic, loss)
             self._spend(event)
-            self.counted += query.counted()
+            if query.counted():
+                self.counts.append(NoisyCounts(query.counted(), outcome, noise.law.diagonal))
             found.append(Measurement(query, outcome, noise.law, event))
+        self.measurements += found
         return found
 
     def select(self, query: Query, loss: Any) -> int:
         """The place that a private selection chooses: a measurement like any other."""
         return int(self.measure(query, loss).answer)
+
+    def minimise(self, query: Minimum, loss: Any) -> Measurement:
+        """The noisy minimiser of a sum over the rows: many exact passes that nobody sees, one answer, one event."""
+        known = self._recorded(query.statistic, 0)
+        place = None
+        if known is None:
+            search = query.start()
+            while not search.done:
+                search = query.step(search, next(self._exact([query.at(search)], None)))
+            place = search.place
+        noise = query.noise(loss)
+        outcome = self._outcome(query.statistic, noise, place, query.release, known)
+        event = noise.event(query.statistic, loss)
+        self._spend(event)
+        self.measurements.append(Measurement(query, outcome, noise.law, event))
+        return self.measurements[-1]
 
     def release_rows(
         self,

@@ -20,12 +20,14 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gnomon.engine.base import Progress, quiet
+from gnomon.engine.local import one_thread
 from gnomon.errors import DataError, OutputError, ParameterError
 from gnomon.methods.base import Release
 from gnomon.notebook import framed
 from gnomon.privacy.certificate import LARGEST, Certificate
 from gnomon.release import croissant
 from gnomon.release import sign as signing
+from gnomon.release.analyst.questions import Questions
 from gnomon.release.formats import FORMATS
 from gnomon.release.map import LARGEST_FILE, PublicMap, load_arrays, save_arrays
 from gnomon.release.measurements import write_measurements
@@ -89,15 +91,18 @@ def write_release(
     """Write `method`'s release of `rows` rows to the folder `out`, and sign its certificate where a key is given."""
     from gnomon.report.page import public_page
     from gnomon.report.words import is_model
+    from gnomon.verdict.state import state
 
     n = rows or method.n_rows_ or 1
     FORMATS[format].check(method.data_schema_)
-    with whole_or_absent(Path(out)) as folder:
+    with whole_or_absent(Path(out)) as folder, one_thread():
         data = folder / f"data.{format}"
         shown = _write_rows(data, method.sample_batches(n), format, n, progress)
         save_arrays(folder / "map.npz", method.public_map().arrays())
         write_measurements(method, folder)
         method.schema_.save(folder / "schema.toml")
+        method.verdicts_ = state(method)
+        method.certificate_ = method.certificate_.with_verdicts(method.verdicts_.certified())
         certificate = method.certificate_.with_files(_hashes(folder), released_rows=n)
         sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
         described = croissant.croissant(
@@ -160,8 +165,8 @@ def _sync(path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A release folder that an analyst opened."""
+class Opened(Questions):
+    """A release folder that an analyst opened; its questions are those of `Questions`."""
 
     path: Path
     certificate: Certificate

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from gnomon.privacy.certificate import promise
 from gnomon.privacy.meaning import percent_up
 from gnomon.report import draw, words
 from gnomon.report.summary import ColumnSummary, summarise, tidy
@@ -50,16 +51,31 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
     holds = certificate.private and not infinite
     guess = words.best_guess(certificate)
     return {
+        "verdicts": certificate.verdicts,
+        "verdict_levels": _levels(certificate),
         "warnings": [{"title": title, "text": text} for title, text in words.warnings(certificate)],
         "epsilon": "∞" if infinite else tidy(guarantee.epsilon),
         "delta": words.delta_words(guarantee.delta) if holds else "declared, but not kept",
         "brand": "A private release, made with gnomon" if holds else "Not a private release",
         "terms": words.terms(certificate),
-        "statement": certificate.statement,
+        # what a test reaches stands beside the picture
+        "statement": promise(guarantee, certificate.rows) if holds else certificate.statement,
         "guess": percent_up(guess, 2 if len(certificate.attacks) > 1 else 1) if holds else "",
         "trade_off": words.trade_off(certificate) if holds else "",
         "guess_picture": draw.chance(guess),
     }
+
+
+def _levels(certificate: Certificate) -> list[tuple[str, str, str]]:
+    """Levels that a column has, what they mean, and the columns."""
+    found = certificate.verdicts
+    if found is None:
+        return []
+    return [
+        (level, meaning, words.listed(getattr(found, level)))
+        for level, meaning in words.LEVELS
+        if getattr(found, level)
+    ]
 
 
 def _contents(certificate: Certificate, schema: Schema, table: pa.Table) -> dict[str, Any]:

@@ -75,8 +75,8 @@ def _several_rows(guarantee: Guarantee) -> tuple[str, str]:
         )
     return (
         "People with several rows.",
-        "The guarantee is for one row. A person with k rows is protected k times less (k times epsilon), unless the table "
-        "was reduced to one row a person before.",
+        "The guarantee is for one row. A person with k rows is protected k times less (k times epsilon, and more "
+        "than k times delta), unless the table was reduced to one row a person before.",
     )
 
 
@@ -118,9 +118,27 @@ def is_model(certificate: Certificate) -> bool:
     return certificate.method in METHODS and METHODS[certificate.method].publishes == "model"
 
 
+LEVELS = (
+    ("good", "total variation of the marginal below 0.1, mean within 0.1 standard deviations"),
+    ("usable", "below 0.25, and within 0.3"),
+    ("weak", "better than what was public before, and too far off to count on"),
+    ("lost", "no better than what was public before: even between the declared bounds, equal classes"),
+)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of columns, as many as a page has room for."""
+    return ", ".join(names[:200]) + (f" and {len(names) - 200:,} more" if len(names) > 200 else "")
+
+
 def usage(certificate: Certificate) -> str:
     """How to begin."""
+    found = certificate.verdicts
+    poor = found is not None and bool(found.weak or found.lost)
     through = "'gnomon transform' shows other rows, your own too, as the release would; test models on those."
+    if is_model(certificate) and poor:
+        kept = "Work with the columns that are good or usable; leave the others aside."
+        return f"Load the table with any tool. {kept} {through}"
     if is_model(certificate):
         return f"Load the table with any tool and work with it as with the original. {through}"
     return f"Load the table with any tool; each row stands for a record, and its noise is known. {through}"

@@ -317,6 +317,11 @@ class Schema(BaseModel):
         """The schema with the classes that a paid selection found, in place of `estimate = true`."""
         return self._replacing({name: {"values": tuple(values), "estimate": False}})
 
+    def ignoring(self, names: Sequence[str]) -> Schema:
+        """The schema with some columns ignored: they are in the table and in no release of it."""
+        columns = (Column(name=c.name, kind="ignored") if c.name in names else c for c in self.columns)
+        return self._with(columns=tuple(columns))
+
     def with_any_estimates(self) -> Schema:
         """The schema with some bounds and classes in place of those that are still to be paid for, for public checks."""
         number = {c.name: (0.0, 1.0) for c in self.estimated if c.kind == "number"}

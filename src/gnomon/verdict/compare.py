@@ -64,6 +64,14 @@ def distance(seen: Marginal, true: Marginal) -> Distance:
     return Distance(variation, abs(seen.mean - true.mean) / unit, abs(seen.deviation - true.deviation) / unit)
 
 
+def either_way(seen: Marginal, true: Marginal) -> Distance:
+    """The same, in the smaller of both deviations: where the truth itself is a noisy copy, it may vary too much."""
+    one, other = distance(seen, true), distance(true, seen)
+    if one.location is None or other.location is None or one.spread is None or other.spread is None:
+        return one
+    return Distance(one.variation, max(one.location, other.location), max(one.spread, other.spread))
+
+
 def relative(seen: Floats, true: Floats) -> float:
     """How far correlations are from the true ones: 0 equal, 1 as far as none at all."""
     length = float(np.linalg.norm(true))

@@ -16,6 +16,7 @@ DEVIATIONS = (
 )  # how far a mean or a deviation is off, in true deviations; of relations, relative to their size
 PARTS = ("location", "spread", "marginal")
 NAMED = 12  # columns of a level that a sentence names
+CERTIFIED = 1_000  # and that a certificate names, which has a length that people can read
 
 
 class Level(IntEnum):
@@ -108,13 +109,22 @@ class Verdicts:
         for level in (Level.WEAK, Level.LOST):
             names = self.named(level)
             if 0 < len(names) < len(self.columns):
-                sentences.append(f"{level.word.capitalize()}: {_some(names)}.")
+                sentences.append(f"{level.word.capitalize()}: {some(names)}.")
         poor = [verdict.name for verdict in self.classes if verdict.level >= Level.WEAK]
         if poor:
-            sentences.append(f"Classes of uncertain size: {_some(poor)}.")
+            sentences.append(f"Classes of uncertain size: {some(poor)}.")
         if self.relation is not None:
             sentences.append(f"The relation to {self.relation.name} is {self.relation.level.word}.")
         return " ".join(sentences)
+
+    def certified(self) -> dict[str, Any]:
+        """What a certificate says: the summary, columns by level, classes, the relation."""
+        return {
+            "summary": self.summary(),
+            **{level.word: self.named(level)[:CERTIFIED] for level in Level},
+            "classes": {verdict.name: verdict.level.word for verdict in self.classes[:CERTIFIED]},
+            "relation": None if self.relation is None else self.relation.level.word,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -155,7 +165,8 @@ def judged_relation(name: str, error: float) -> Verdict:
     return Verdict("relation", name, level_of(error, DEVIATIONS, 1.0))
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
+    """The first of some names, and how many more there are."""
     names = list(names)
     more = len(names) - NAMED
     shown = ", ".join(names[:NAMED])

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from gnomon.errors import GnomonError, ParameterError
+from gnomon.errors import ParameterError, UselessError
 from gnomon.methods import DEFAULT, METHODS
-from gnomon.methods.bounds import share_of
+from gnomon.methods.base import Release
+from gnomon.methods.bounds import estimable, share_of
 from gnomon.privacy.guarantee import ApproxDP, Guarantee, Unit
 from gnomon.table.column import Column
 from gnomon.table.schema import Schema
-from gnomon.verdict.compare import distance, relative
-from gnomon.verdict.levels import PARTS, Level, Remedy, Verdict, Verdicts, judged, judged_relation
+from gnomon.verdict.compare import Described, Distance, Marginal, distance, relative
+from gnomon.verdict.levels import PARTS, Kind, Level, Remedy, Verdict, Verdicts, judged, judged_relation
 from gnomon.verdict.reference import reference_table
 from gnomon.verdict.simulate import NotSimulatedError, Trial, Tried, scaled_epsilon
 
 TRIALS = 2
+# decided by the schema of the release, or in no file of it
+GIVEN = ("bounds", "classes", "target_bounds", "target", "task", "strict", "public")
 MOST_DOUBLINGS = 10  # of rows or epsilon, for what would reach the next level
 UNMEASURED = Level.WEAK  # of a marginal whose shape a method assumes instead of counting it
 SOME_DELTA = 1e-6
@@ -45,14 +48,62 @@ def predict(
         raise ParameterError(f"The 'method' must be one of {', '.join(METHODS)}. Got {method!r} instead.")
     declared = schema if target is None else schema.with_target(target)
     trial = planned_trial(METHODS[method], declared, rows, guarantee)
+    method_ = METHODS[method](guarantee.epsilon, guarantee.delta, not_private=True)
+    method_._guarantee(rows)  # refuses what the method cannot keep
     found = expected(trial)
-    return with_remedies(found, trial) if remedies else found
+    found = with_remedies(found, trial) if remedies else found
+    return found if estimable(declared, rows, guarantee) else _unestimated(found, declared)
+
+
+def _unestimated(verdicts: Verdicts, schema: Schema) -> Verdicts:
+    """Columns whose bounds the noise would hide are lost."""
+    names = {column.name for column in schema.estimated}
+    lost = (
+        replace(
+            one, level=Level.LOST, location=Level.LOST, spread=Level.LOST, marginal=Level.LOST, remedy=None
+        )
+        if one.name in names
+        else one
+        for one in verdicts.columns
+    )
+    return replace(verdicts, columns=tuple(lost))
 
 
 def planned_trial(method: Any, schema: Schema, rows: int, guarantee: Guarantee) -> Trial:
     """A trial of a method with its usual parameters; what is to be estimated is paid for first."""
     parameters = {"unit": "attribute"} if guarantee.unit is Unit.ATTRIBUTE else {}
-    return Trial(method, parameters, released_schema(schema), rows, guarantee, 1 - share_of(schema))
+    return Trial(
+        method, parameters, released_schema(schema), rows, guarantee, 1 - share_of(schema, rows, guarantee)
+    )
+
+
+def trial_of(method: Release, schema: Schema, declared: Schema, rows: int, guarantee: Guarantee) -> Trial:
+    """A trial of a method as it is set up, on rows of `schema`; `declared` says what had to be estimated."""
+    parameters = {key: value for key, value in method.get_params(deep=False).items() if key not in GIVEN}
+    if parameters.get("pca") == "public":  # of rows that the folder does not hold
+        parameters["pca"] = "auto"
+    left = 1 - share_of(declared, rows, guarantee)
+    return Trial(type(method), parameters, released_schema(schema), rows, guarantee, left)
+
+
+def refuse_useless(method: Release, schema: Schema, rows: int, guarantee: Guarantee) -> None:
+    """Refuse a release in which every column would be lost, by public numbers, before anything is charged."""
+    if method.calibration == "paper":
+        return
+    trial = trial_of(method, schema, schema, rows, guarantee)
+    found = expected(trial)
+    if not found.everything_lost:
+        return
+    times = next((verdict.remedy for verdict in with_remedies(found, trial).columns if verdict.remedy), None)
+    takes = "many more rows, or far fewer columns"
+    if times is not None and times.rows is not None:
+        takes = f"about {times.rows:,} rows, or epsilon {times.epsilon:g}"
+        takes += f", or delta {times.delta:g}" if times.delta is not None else ""
+    raise UselessError(
+        f"By public numbers, every column of this release would be lost: no better than an even spread between the "
+        f"declared bounds. It takes {takes}; or ask for it all the same (--even-if-useless, even_if_useless=True). "
+        "Nothing was charged."
+    )
 
 
 def released_schema(schema: Schema) -> Schema:
@@ -87,7 +138,8 @@ class _Key:
 @lru_cache(maxsize=16)
 def _expected(key: _Key) -> Verdicts:
     trial = key.trial
-    runs = [_run(trial, seed) for seed in range(key.trials)]
+    tried = [trial.on(reference_table(trial.schema, trial.size, seed), seed) for seed in range(key.trials)]
+    runs = [compared(one, tried[place - 1].released) for place, one in enumerate(tried)]
     alike: dict[Any, list[Verdict]] = defaultdict(list)
     kinds = {column.name: _kind(column) for column in trial.schema.released}
     for run in runs:
@@ -111,25 +163,40 @@ class Run:
     relation: float
 
 
-def _run(trial: Trial, seed: int) -> Run:
-    return compared(trial.on(reference_table(trial.schema, trial.size, seed), seed))
+def compared(
+    tried: Tried,
+    of_another: Described | None = None,
+    apart: Callable[[Marginal, Marginal], Distance] = distance,
+) -> Run:
+    """A trial's release beside the table that it was of, and beside what was public.
 
+    Public is the prior and, where it is given, what the method releases of another table: a release that is no nearer to
+    its own table says nothing about it.
+    """
+    seen, true = tried.released, tried.true
+    public = [tried.prior] if of_another is None or of_another is seen else [tried.prior, of_another]
 
-def compared(tried: Tried) -> Run:
-    """A trial's release beside the table that it was of, and beside what was public."""
-    seen, true, known = tried.released, tried.true, tried.prior
+    def verdict(kind: Kind, part: str, name: str) -> Verdict:
+        here, known = getattr(true, part)[name], [getattr(one, part)[name] for one in public]
+        return judged(kind, name, apart(getattr(seen, part)[name], here), _nearest(here, known))
+
     columns = {
-        name: _assumed(
-            judged("column", name, distance(seen.columns[name], one), distance(known.columns[name], one)),
-            name in tried.counted,
-        )
-        for name, one in true.columns.items()
+        name: _assumed(verdict("column", "columns", name), name in tried.counted) for name in true.columns
     }
-    classes = {
-        name: judged("class", name, distance(seen.classes[name], one), distance(known.classes[name], one))
-        for name, one in true.classes.items()
-    }
+    classes = {name: verdict("class", "classes", name) for name in true.classes}
     return Run(columns, classes, relative(seen.relation, true.relation))
+
+
+def _nearest(true: Marginal, public: list[Marginal]) -> Distance:
+    """In every part, how far the nearest of what is public is from the truth."""
+    found = [distance(one, true) for one in public]
+    if true.mean is None:
+        return Distance(min(one.variation for one in found))
+    return Distance(
+        min(one.variation for one in found),
+        min(one.location or 0.0 for one in found),
+        min(one.spread or 0.0 for one in found),
+    )
 
 
 def _assumed(verdict: Verdict, counted: bool) -> Verdict:
@@ -165,10 +232,7 @@ def with_remedies(verdicts: Verdicts, trial: Trial) -> Verdicts:
     for doubling in range(1, MOST_DOUBLINGS + 1):
         if wanted <= factor.keys():
             break
-        try:
-            more = expected(replace(trial, rows=trial.rows << doubling), 1)
-        except GnomonError:  # past what the method takes
-            break
+        more = expected(replace(trial, rows=trial.rows << doubling), 1)
         for before, after in zip(verdicts.columns, more.columns, strict=True):
             if before.name in wanted and before.name not in factor and after.level < before.level:
                 factor[before.name] = 1 << doubling

@@ -13,7 +13,7 @@ from gnomon.table.schema import Schema
 Floats = npt.NDArray[np.float64]
 RELATED = 0.5  # of a column's latent score is common to all columns and the target
 FREQUENT = 0.5  # each value of a category has half the share of the one before
-RARE = (0.5, 0.2, 0.1, 0.05)  # shares of true cells, and of the first class of two
+RARE = (0.5, 0.2, 0.1, 0.05)  # shares of true cells
 MISSING = 0.1
 WIDE = 0.35  # the deviation of a bell, in half widths of the declared bounds
 STEEP = 0.12  # the mean of rows that thin out from a bound, in widths
@@ -35,7 +35,7 @@ def reference_table(schema: Schema, rows: int, seed: int = 0) -> pa.Table:
         _fill(X[:, group.place], group, ndtr(score()), place + seed, rng)
     y: npt.NDArray[np.float64] | npt.NDArray[np.int64] | None = None
     if encoder.classes is not None:
-        y = np.searchsorted(np.cumsum(_falling(len(encoder.classes)))[:-1], ndtr(score()))
+        y = np.searchsorted(np.cumsum(_falling(len(encoder.classes), seed))[:-1], ndtr(score()))
     elif schema.target is not None:
         y = np.clip(WIDE * score(), -1, 1)
     return encoder.decode(X, y)
@@ -44,7 +44,7 @@ def reference_table(schema: Schema, rows: int, seed: int = 0) -> pa.Table:
 def _fill(cells: Floats, group: Group, u: Floats, kind: int, rng: np.random.Generator) -> None:
     values = cells.shape[1] - group.indicator
     if group.kind == "one-hot":
-        codes = np.searchsorted(np.cumsum(_falling(values))[:-1], u)
+        codes = np.searchsorted(np.cumsum(_falling(values, kind))[:-1], u)
         cells[np.arange(len(cells)), codes] = 1.0
     elif group.kind == "boolean":
         cells[:, 0] = np.where(u > 1 - RARE[kind % len(RARE)], 1.0, -1.0)
@@ -70,6 +70,7 @@ def _thinning(u: Floats) -> Floats:
     return np.asarray(np.clip(-1 - 2 * STEEP * np.log(np.maximum(1 - u, 1e-9)), -1, 1))
 
 
-def _falling(values: int) -> Floats:
-    shares = np.maximum(FREQUENT ** np.arange(values), 1e-9)
+def _falling(values: int, first: int) -> Floats:
+    """Shares that fall from the value at `first` on, in turn."""
+    shares = np.roll(np.maximum(FREQUENT ** np.arange(values), 1e-9), first)
     return np.asarray(shares / shares.sum())

@@ -26,18 +26,15 @@ from gnomon.privacy.mechanism import Noise
 from gnomon.table.schema import Schema
 from gnomon.verdict.compare import Described, described, prior
 
-MOST_ROWS, FEWEST_ROWS = (
-    10_000,
-    500,
-)  # of a table that a method is tried on, fewer where there are over 40 columns
+FEWEST_ROWS, MOST_ROWS = 500, 5_000  # of a table to try a method on; fewer where there are over 40 columns
 MOST_NOISY_ROWS = 50_000  # where every row meets noise alone, so that rows cannot stand for more
-DRAWN = 20_000  # rows of a model, at most, that are compared
+DRAWN = 10_000  # rows of a model, at most, that are compared
 MATRICES = ("goe", "discrete-goe", "matrix-laplace", "upper-laplace")
 LARGEST_EPSILON = 1e6  # beyond it there is no noise to speak of
 
 
 class NotSimulatedError(GnomonError):
-    """A mechanism whose law is not simulated."""
+    """A method that cannot be tried on this table, or a mechanism whose law is not simulated."""
 
 
 @dataclass
@@ -93,6 +90,13 @@ class Trial:
 
     def on(self, table: pa.Table, seed: int) -> Tried:
         """The method fitted to `table`, with noise as that of `rows` rows meets, and what it was to show."""
+        try:
+            return self._tried(table, seed)
+        except (GnomonError, ArithmeticError, ValueError, np.linalg.LinAlgError) as problem:
+            # a release that was paid for must not fail for its verdict
+            raise NotSimulatedError(f"The method {self.method.name} could not be tried.") from problem
+
+    def _tried(self, table: pa.Table, seed: int) -> Tried:
         method = self.method(**self._parameters(table.num_rows, seed))
         rng = np.random.default_rng([seed, table.num_rows])
         with warnings.catch_warnings():  # which are about this table
@@ -155,16 +159,23 @@ def scaled_epsilon(guarantee: Guarantee, factor: float, share: float = 1.0) -> f
     return min(epsilon_of(mu, guarantee.delta), LARGEST_EPSILON)
 
 
-def counted_columns(method: Release) -> frozenset[str]:
-    """The columns whose values or bins a release counted, by the queries that it made; all of a category's are."""
+def column_places(method: Release) -> dict[int, str]:
+    """The columns by the first encoded one of each; a numeric target stands past the last."""
     places = {group.place.start: group.name for group in method.encoder_.groups}
     target = method.encoder_.schema.target
     if target is not None and method.encoder_.target.is_number:
         places[method.encoder_.width] = target.name
+    return places
+
+
+def counted_columns(method: Release) -> frozenset[str]:
+    """The columns whose values or bins a release counted, by the queries that it made; all of a category's are."""
+    places, target = column_places(method), method.encoder_.schema.target
     known = {group.name for group in method.encoder_.groups if group.kind in ("one-hot", "boolean")}
     if target is not None and method.encoder_.target.is_class:
         known.add(target.name)
-    for binning in method.counted_:
-        if binning.bins - (binning.indicator is not None) > 1:
-            known.add(places[binning.columns[0]])
+    for counts in method.counts_:
+        for binning in counts.binnings:
+            if binning.bins - (binning.indicator is not None) > 1:
+                known.add(places[binning.columns[0]])
     return frozenset(known)

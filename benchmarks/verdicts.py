@@ -1,0 +1,258 @@
+"""Are verdicts right? Predicted and stated levels of every column beside the level that the real rows show.
+
+    python benchmarks/verdicts.py --data DIR --out runs.jsonl     # a line for each column of each release
+    python benchmarks/verdicts.py --show runs.jsonl               # the figures of docs/results/verdicts.md
+
+Real tables are those of the utility protocol, with at most `MOST_ROWS` rows, and some columns of very wide ones.
+Generated ones have shapes, bounds and relations that are drawn anew for each. A release is made once for every table and
+budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from harness.tables import TABLES
+
+import gnomon as gn
+from gnomon.methods.charging import unaccounted
+from gnomon.verdict.compare import described, distance, prior, relative
+from gnomon.verdict.levels import Level, judged, judged_relation
+from gnomon.verdict.predict import expected, trial_of
+from gnomon.verdict.state import again, beside_counts, together
+
+BUDGETS = [(e, d) for e in (0.1, 1.0, 10.0) for d in (0.0, 1e-6)]
+LARGE = {
+    "mnist": 60,
+    "sports-135": 45,
+    "faces-2": 60,
+    "faces-9": 60,
+    "blogfeedback": 60,
+}  # columns that are kept
+GENERATED = 20
+MOST_ROWS = 100_000
+SMALL_SHARE = 0.3  # of generated columns: booleans, and categories
+
+
+def real(name: str, data: Path | None) -> tuple[pa.Table, gn.Schema]:
+    """A real table; of a very wide one some columns, drawn once, and its target."""
+    table = TABLES[name].load(data)
+    schema = TABLES[name].declare(table)
+    columns = list(schema.released)
+    if name in LARGE:
+        features = [column for column in columns if column.role != "target"]
+        chosen = np.random.default_rng(51).choice(len(features), LARGE[name], replace=False)
+        columns = [features[i] for i in sorted(chosen)] + [c for c in columns if c.role == "target"]
+    if table.num_rows > MOST_ROWS:
+        table = table.take(
+            np.sort(np.random.default_rng(52).choice(table.num_rows, MOST_ROWS, replace=False))
+        )
+    schema = gn.Schema(name=schema.name, columns=tuple(columns))
+    return table.select([column.name for column in columns]), schema
+
+
+def generated(seed: int) -> tuple[pa.Table, gn.Schema]:
+    """A table of 100 to 100,000 rows and 5 to 60 columns with shapes that nobody told the verdicts about."""
+    rng = np.random.default_rng([53, seed])
+    rows, m = int(10 ** rng.uniform(2, 5)), int(rng.integers(5, 61))
+    factors = rng.normal(size=(rows, 3))
+    y = (factors[:, 0] + rng.normal(size=rows) > rng.normal()).astype(int)
+    columns = [gn.Column(name="y", kind="category", values=(0, 1), role="target")]
+    cells: dict[str, Any] = {"y": y}
+    for j in range(m):
+        score = factors @ rng.normal(size=3) * rng.uniform(0, 0.6) + rng.normal(size=rows)
+        name = f"x{j}"
+        kind = rng.random()
+        if kind < SMALL_SHARE:
+            columns.append(gn.Column(name=name, kind="boolean"))
+            cells[name] = score > np.quantile(score, rng.uniform(0.3, 0.99))
+        elif kind < 2 * SMALL_SHARE:
+            k = int(rng.integers(3, 12))
+            cuts = np.sort(rng.random(k - 1))
+            codes = np.searchsorted(np.quantile(score, cuts), score)
+            columns.append(gn.Column(name=name, kind="category", values=tuple(f"v{i}" for i in range(k))))
+            cells[name] = np.array([f"v{i}" for i in rng.permutation(k)])[codes]
+        else:
+            cells[name], low, high = _number(score, rng)
+            columns.append(gn.Column(name=name, kind="number", low=low, high=high))
+    return pa.table(cells), gn.Schema(name=f"generated-{seed}", columns=tuple(columns))
+
+
+def _number(score: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
+    """A bell, a skewed or heavy tail, two humps or heaps, within bounds that are wider than the cells by some factor."""
+    shape = rng.integers(5)
+    values = [
+        score,
+        np.exp(score * rng.uniform(0.3, 1.0)),
+        np.where(score > 0, score + 3, score),
+        np.rint(score * rng.uniform(1, 8)),
+        np.maximum(score, 0.3) ** 2,
+    ][shape]
+    low, high = float(values.min()), float(values.max())
+    beyond = (high - low) * rng.uniform(0, 0.5, 2)
+    return values, low - float(beyond[0]), high + float(beyond[1])
+
+
+def judged_release(
+    name: str, table: pa.Table, schema: gn.Schema, epsilon: float, delta: float
+) -> Iterator[dict[str, Any]]:
+    """One release: for every column, class and the relation, its true level beside the predicted and the stated one."""
+    began = time.perf_counter()
+    method = gn.Synthesizer(epsilon, delta, schema=schema, random_state=1).fit(table, charge=unaccounted)
+    fitted = time.perf_counter()
+    trial = trial_of(method, schema, schema, table.num_rows, method.guarantee_)
+    before, runs, counted = expected(trial), again(method, trial), beside_counts(method, trial)
+    after = together(before, runs, counted)
+    ended = time.perf_counter()
+    true, known = described(table, schema), prior(schema)
+    seen = described(pa.concat_tables(method.sample_batches(table.num_rows)), schema)
+    facts = {"table": name, "rows": table.num_rows, "columns": len(schema.released)}
+    facts |= {"epsilon": epsilon, "delta": delta}
+    facts |= {"fit": round(fitted - began, 2), "verdict": round(ended - fitted, 2)}
+    for part in ("columns", "classes"):
+        for planned, stated in zip(getattr(before, part), getattr(after, part), strict=True):
+            here, public = (getattr(one, part)[planned.name] for one in (true, known))
+            error = distance(getattr(seen, part)[planned.name], here)
+            real_ = judged(planned.kind, planned.name, error, distance(public, here))
+            levels = {
+                "true": real_,
+                "predicted": planned,
+                "stated": stated,
+                "counted": counted.get(planned.name),
+            }
+            yield facts | {
+                "part": part,
+                "name": planned.name,
+                "kind": schema[planned.name].kind if part == "columns" else "class",
+                "tv": round(error.variation, 4),
+                "location": None if error.location is None else round(error.location, 4),
+                "again": max(getattr(run, part)[planned.name].level for run in runs).word,
+                **{key: None if one is None else one.level.word for key, one in levels.items()},
+            }
+    assert before.relation is not None
+    assert after.relation is not None
+    error_ = relative(seen.relation, true.relation)
+    relation = judged_relation(before.relation.name, error_)
+    levels = {"true": relation, "predicted": before.relation, "stated": after.relation}
+    yield facts | {
+        "part": "relation",
+        "name": relation.name,
+        "error": round(error_, 4),
+        **{key: one.level.word for key, one in levels.items()},
+    }
+
+
+# --- the figures ---
+
+
+def figures(runs: list[dict[str, Any]], called: str) -> dict[str, tuple[int, int]]:
+    """The counts behind each promised figure: how many of how many."""
+    level = {
+        word: [run for run in runs if run["true"] == word] for word in ("good", "usable", "weak", "lost")
+    }
+    good = [run for run in runs if run[called] == "good"]
+
+    def share(of: list[dict[str, Any]], key: str, words: tuple[str, ...]) -> tuple[int, int]:
+        return sum(run[key] in words for run in of), len(of)
+
+    return {
+        "called good that are": share(good, "true", ("good",)),
+        "good that are called so": share(level["good"], called, ("good",)),
+        "lost that are called weak or lost": share(level["lost"], called, ("weak", "lost")),
+        "usable that are called lost": share(level["usable"], called, ("lost",)),
+    }
+
+
+def show(runs: list[dict[str, Any]]) -> None:
+    columns = [run for run in runs if run["part"] == "columns"]
+    groups = {
+        "all tables": columns,
+        "real tables": [run for run in columns if not run["table"].startswith("generated")],
+        "generated tables": [run for run in columns if run["table"].startswith("generated")],
+        "pure": [run for run in columns if run["delta"] == 0],
+        "delta = 1e-6": [run for run in columns if run["delta"] > 0],
+    }
+    for called in ("stated", "predicted"):
+        _row(called, "columns", *figures(columns, called), head=True)
+        for name, chosen in groups.items():
+            found = figures(chosen, called).values()
+            _row(name, f"{len(chosen):,}", *(f"{a / b:.1%} ({a:,} of {b:,})" if b else "" for a, b in found))
+    for part in ("columns", "classes", "relation"):
+        for called in ("stated", "predicted"):
+            _row(f"{part}: true level", *(f"{called} {level.word}" for level in Level), head=True)
+            for level in Level:
+                mine = [run for run in runs if run["part"] == part and run["true"] == level.word]
+                _row(level.word, *(f"{sum(run[called] == other.word for run in mine):,}" for other in Level))
+    heads = ("usable or better at (1, 1e-6)", "stated so", "called good that are", "good that are called so")
+    _row("table", "rows", "columns", *heads, head=True)
+    for name in dict.fromkeys(run["table"] for run in columns):
+        mine = [run for run in columns if run["table"] == name]
+        here = [run for run in mine if (run["epsilon"], run["delta"]) == (1.0, 1e-6)]
+        kept = [np.mean([run[key] in ("good", "usable") for run in here]) for key in ("true", "stated")]
+        good = list(figures(mine, "stated").values())[:2]
+        shares = (f"{a / b:.0%}" if b else "" for a, b in good)
+        _row(name, f"{mine[0]['rows']:,}", mine[0]["columns"], *(f"{one:.0%}" for one in kept), *shares)
+    times = {(run["table"], run["epsilon"], run["delta"]): (run["fit"], run["verdict"]) for run in runs}
+    fit, verdict = np.array(list(times.values())).T
+    print(f"\n{len(times)} releases; seconds of a fit: median {np.median(fit):.1f}, most {fit.max():.1f};")
+    print(f"of a verdict: median {np.median(verdict):.1f}, most {verdict.max():.1f}.")
+
+
+def _row(*cells: Any, head: bool = False) -> None:
+    print(("\n" if head else "") + f"| {' | '.join(map(str, cells))} |")
+    if head:
+        print("|---" * len(cells) + "|")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=os.environ.get("GNOMON_DATA"))
+    parser.add_argument(
+        "--out", type=Path, help="append a line for each column to this file; finished releases are kept"
+    )
+    parser.add_argument("--tables", help="names, separated by commas; by default all")
+    parser.add_argument("--show", type=Path, help="print the figures of a file")
+    given = parser.parse_args()
+    if given.show is not None:
+        show([json.loads(line) for line in given.show.read_text().splitlines()])
+        return
+    names = (
+        given.tables.split(",") if given.tables else [*TABLES, *(f"generated-{i}" for i in range(GENERATED))]
+    )
+    done = set()
+    if given.out.exists():
+        lines = [json.loads(line) for line in given.out.read_text().splitlines()]
+        done = {
+            (line["table"], line["epsilon"], line["delta"]) for line in lines if line["part"] == "relation"
+        }
+    for name in names:
+        left = [budget for budget in BUDGETS if (name, *budget) not in done]
+        if not left:
+            continue
+        table, schema = (
+            generated(int(name.split("-")[1]))
+            if name.startswith("generated")
+            else real(name, given.data and Path(given.data))
+        )
+        for epsilon, delta in left:
+            found = list(judged_release(name, table, schema, epsilon, delta))
+            with given.out.open("a") as file:
+                file.writelines(json.dumps(line) + "\n" for line in found)
+            print(
+                f"{name}: epsilon {epsilon:g}, delta {delta:g}: fit {found[0]['fit']} s, verdict {found[0]['verdict']} s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
