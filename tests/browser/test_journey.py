@@ -232,7 +232,6 @@ def test_three_hundred_columns_stay_fluid(
         page.one("input[type=search]"),
     )
     page.has("All 90")
-    page.run("arguments[0].click()", page.button("Clear selection", ".bulk"))
     page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="2"]'))
     page.paste("\n".join("0\t150" for _ in range(90)))
     page.has("90 columns filled in")

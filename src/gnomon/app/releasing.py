@@ -77,6 +77,7 @@ def release(
     format: Literal["parquet", "csv"] = "parquet",
     strict: bool = False,
     holdout: float | None = None,
+    even_if_useless: bool = False,
 ) -> dict[str, Any]:
     """gnomon release."""
     found, path = work.project(id), work.places.new(out)
@@ -101,6 +102,7 @@ def release(
                 adjacency=adjacency,
                 strict=strict,
                 holdout=holdout,
+                even_if_useless=even_if_useless,
             )
         except Stopped as stopped:
             if not job.charged and not _journal(path).exists():

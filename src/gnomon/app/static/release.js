@@ -40,6 +40,7 @@ export async function releaseView(main) {
   const format = choice([["parquet", "Parquet"], ["csv", "CSV"]], now.format ?? "parquet");
   const share = h("input", { type: "text", inputmode: "decimal", value: now.holdout ?? "", placeholder: "none, or a share such as 0.2" });
   const strict = h("input", { type: "checkbox", id: "strict", checked: now.strict === true });
+  const useless = h("input", { type: "checkbox", id: "useless" });
   const problem = h("div", {});
   const go = button("Make the release", begin, { class: "main" });
 
@@ -59,7 +60,7 @@ export async function releaseView(main) {
     if (rows !== null && (!Number.isInteger(rows) || rows < 1)) return become(problem, alertBox("bad", "The number of rows must be a whole number, or left empty."));
     const holdout = share.value.trim() === "" ? null : Number(share.value.replace(",", "."));
     if (holdout !== null && !(holdout > 0 && holdout < 1)) return become(problem, alertBox("bad", "The share that is kept back must lie between 0 and 1, or be left empty."));
-    const wanted = { holdout, epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency, out: out.input.value.trim(), method: method.value, rows, format: format.value, strict: strict.checked };
+    const wanted = { holdout, epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency, out: out.input.value.trim(), method: method.value, rows, format: format.value, strict: strict.checked, even_if_useless: useless.checked };
     remember(wanted);
     go.disabled = true;
     try {
@@ -115,7 +116,8 @@ export async function releaseView(main) {
     trouble ? alertBox("bad", trouble) : null, money, out, note,
     h("details", {}, h("summary", {}, "Method, number of rows, format"),
       h("div", { class: "columns-2" }, field("Method", method), field("Rows to publish", count), field("Format", format), field("Rows kept back to test on", share, "They stay beside the release, readable by you alone, and are not released."),
-        h("div", { class: "field flag" }, strict, h("label", { for: "strict" }, "Strict: refuse a table with cells that do not fit"), h("p", { class: "note" }, "The promise is then for tables that fit, and says so.")))),
+        h("div", { class: "field flag" }, strict, h("label", { for: "strict" }, "Strict: refuse a table with cells that do not fit"), h("p", { class: "note" }, "The promise is then for tables that fit, and says so.")),
+        h("div", { class: "field flag" }, useless, h("label", { for: "useless" }, "Make it even if nothing would be left"), h("p", { class: "note" }, "Otherwise a release whose every column would be lost is refused before the charge.")))),
     problem, h("p", {}, go));
   become(main, h("h1", {}, "Make the release"),
     h("p", { class: "lead" }, "Everything public is checked first; then the budget is charged; only then is anything measured. A refusal writes nothing and charges nothing."),
