@@ -88,19 +88,26 @@ def show(lines: list[dict[str, Any]]) -> str:
         else:
             chosen[x["table"]].append(found)
     base = {table: np.mean(of, axis=0) for table, of in chosen.items()}
-    page = ["| field | chosen | other | score | better, worse | two-way | largest gain | largest loss |"]
-    page.append("|---|---|---|---|---|---|---|---|")
+    small = list(TABLES)[:SMALL]
+    page = [
+        "| field | other | score, large tables | small tables | two-way, large tables | largest gain | largest loss |"
+    ]
+    page.append("|---|---|---|---|---|---|---|")
     for (field, value), of in scores.items():
         away = {table: found - base[table] for table, found in of.items()}
-        each = np.array(list(away.values()))
-        error = 2 * each.std(axis=0) / math.sqrt(len(each))
-        best, worst = (pick(away, key=lambda table: away[table][0]) for pick in (max, min))
+        large = {table: found for table, found in away.items() if table not in small}
+        best, worst = (pick(large, key=lambda table: large[table][0]) for pick in (max, min))
         page.append(
-            f"| {field} | {getattr(Tuning(), field):g} | {value:g} | {each[:, 0].mean():+.3f} ± {error[0]:.3f} | "
-            f"{int((each[:, 0] > 0).sum())}, {int((each[:, 0] < 0).sum())} | {each[:, 1].mean():+.3f} ± {error[1]:.3f} | "
-            f"{best} {away[best][0]:+.3f} | {worst} {away[worst][0]:+.3f} |"
+            f"| {field} | {value:g} | {_interval(large, 0)} | "
+            f"{_interval({table: away[table] for table in away if table in small}, 0)} | {_interval(large, 1)} | "
+            f"{best} {large[best][0]:+.3f} | {worst} {large[worst][0]:+.3f} |"
         )
     return "\n".join(page)
+
+
+def _interval(away: dict[str, Any], place: int) -> str:
+    each = np.array([found[place] for found in away.values()])
+    return f"{each.mean():+.3f} ± {2 * each.std() / math.sqrt(len(each)):.3f}" if len(each) else ""
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from comparison.page import report
 from comparison.tables import TABLES, Table
 from peers.environments import interpreter
 
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation.sides import Side
 from gnomon.plan import choose, elsewhere
 from gnomon.privacy.guarantee import ApproxDP
 from gnomon.table.encode import Encoder

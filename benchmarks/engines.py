@@ -1,16 +1,28 @@
-"""Moments on every engine, each beside the bare loop of the same engine that sums X'X over the same row groups.
+"""Engines beside the bare loop of the same engine, how cost grows, and row releases on every engine.
 
-    python benchmarks/engines.py --rows 1000000 --columns 100
+    python benchmarks/engines.py moments --rows 1000000 5000000 --engines local dask spark
+    python benchmarks/engines.py moments --rows 1000000 --engines postgresql --database postgresql://...
+    python benchmarks/engines.py synthesizer --rows 1000000
+    python benchmarks/engines.py rows --rows 2000000 --columns 50
+    python benchmarks/engines.py growth --by rows columns classes cells
 
-Prints ratios of processor times of this process and all that it has started, measured in this one run; workers are
-warmed up first. Databases: `--database URL` names a PostgreSQL server, whose own time is not counted.
+Processor times are of this process and of all that it has started (a database server is not one of these), in one run;
+workers are warmed up first. Memory is the largest of any one process that no file stands behind, looked at five times a
+second (Linux). The bare loop sums X'X over the same row groups, in tasks of the same engine.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,17 +30,33 @@ from typing import Any
 import numpy as np
 import psutil
 import pyarrow.parquet as pq
-from moments import make_schema, make_table
+from moments import make_schema
 from threadpoolctl import threadpool_limits
 
 from gnomon.engine.base import Engine
 from gnomon.engine.cluster import ClusterEngine, Task, versions
 from gnomon.engine.local import LOCAL
+from gnomon.methods import METHODS
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.queries import Moments
 from gnomon.table.base import Source
 from gnomon.table.encode import EncodedRows, Encoder
+from gnomon.table.rows import Loaded, Rows, batch_rows
 from gnomon.table.source import open_source
+from gnomon.table.target import Target
+
+PLAIN = {"compression": "none", "use_dictionary": False}  # tables that are written fast
+CLUSTERS = ("dask", "spark")
+
+
+def write_table(path: Path, rows: int, columns: int, *, plain: bool = False) -> None:
+    """As a stream, in a process of its own, whose memory is not measured here."""
+    form = PLAIN if plain else {}
+    code = f"from moments import *; make_table(Path({str(path)!r}), {rows}, {columns}, **{form!r})"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+
+
+# --- what is measured ---
 
 
 def processor_time() -> float:
@@ -44,10 +72,60 @@ def processor_time() -> float:
     return found
 
 
-def timed(f: Callable[[], object]) -> float:
-    start = processor_time()
-    f()
-    return processor_time() - start
+class Peak(threading.Thread):
+    """The largest memory of this process, and of any other that it has started, in megabytes."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.mine, self.others, self.over = 0.0, 0.0, threading.Event()
+
+    def run(self) -> None:
+        me = psutil.Process()
+        while not self.over.wait(0.2):
+            self.mine = max(self.mine, _held(me.pid))
+            python = [one for one in me.children(recursive=True) if "java" not in _name(one)]
+            self.others = max([self.others, *(_held(one.pid) for one in python)])
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
+
+
+def _held(process: int) -> float:
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    except OSError:
+        return 0.0
+    held = [line for line in status.splitlines() if line.startswith("RssAnon")]
+    return int(held[0].split()[1]) / 1024 if held else 0.0
+
+
+@dataclass
+class Cost:
+    """What a piece of work took."""
+
+    processors: float = 0.0
+    seconds: float = 0.0
+    driver: float = 0.0  # megabytes
+    worker: float = 0.0
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    cost, peak = Cost(), Peak()
+    peak.start()
+    used, started = processor_time(), time.perf_counter()
+    yield cost
+    cost.processors, cost.seconds = processor_time() - used, time.perf_counter() - started
+    peak.over.set()
+    peak.join()
+    cost.driver, cost.worker = peak.mine, peak.others
+
+
+# --- the bare loop ---
 
 
 @dataclass(frozen=True)
@@ -58,7 +136,7 @@ class BareLoop:
 
     def __call__(self, groups: Sequence[int]) -> Any:
         total: Any = 0.0
-        with threadpool_limits(1, user_api="blas"), pq.ParquetFile(self.path) as file:
+        with threadpool_limits(1, user_api="blas"), pq.ParquetFile(self.path, pre_buffer=False) as file:
             for batch in file.iter_batches(16_384, row_groups=list(groups)):
                 X = np.stack([column.to_numpy() for column in batch.columns]).astype(np.float64)
                 total = total + X @ X.T
@@ -75,8 +153,6 @@ def bare(engine: Engine, path: Path) -> Any:
 
 def _importable(loop: BareLoop) -> Any:
     """Workers do not have this file, so the class travels with its code."""
-    import sys
-
     import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[BareLoop.__module__])
@@ -98,41 +174,6 @@ class _Told:
         return cloudpickle.loads(self._told)(item)
 
 
-def ours(engine: Engine, source: Source, columns: int) -> tuple[float, float]:
-    """Processor seconds of the encoding, and of the moments."""
-    rows = EncodedRows(source, Encoder(make_schema(columns)), engine)
-    query = Moments("moments", Frame.identity(columns, radius=columns**0.5), constant=2**15)
-    encoding = timed(lambda: rows.n)
-    return encoding, min(timed(lambda: engine.fold(rows, query, stage="moments")) for _ in range(2))
-
-
-def engines(asked: Sequence[str]) -> Any:
-    for name in asked:
-        if name == "local":
-            yield name, LOCAL, lambda: None
-        elif name == "dask":
-            from gnomon.engine.dask import DaskEngine
-
-            dask = DaskEngine(workers=2)
-            yield name, dask, dask.close
-        elif name == "spark":
-            from gnomon.engine.spark import SparkEngine
-
-            spark = SparkEngine("local[2]")
-            yield name, spark, spark.close
-
-
-def load_database(url: str, path: Path) -> None:
-    from adbc_driver_postgresql import dbapi
-
-    with dbapi.connect(url) as connection, connection.cursor() as cursor:
-        cursor.execute("DROP TABLE IF EXISTS gnomon_benchmark")
-        batches = pq.ParquetFile(path).iter_batches(65_536)
-        for batch in batches:
-            cursor.adbc_ingest("gnomon_benchmark", batch, mode="create_append")
-        connection.commit()
-
-
 def bare_database(url: str) -> Any:
     from adbc_driver_postgresql import dbapi
 
@@ -149,41 +190,243 @@ def bare_database(url: str) -> Any:
     return total
 
 
-def show(name: str, loop: float, encoding: float, moments: float) -> None:
+def load_database(url: str, path: Path) -> None:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS gnomon_benchmark")
+        for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(65_536):
+            cursor.adbc_ingest("gnomon_benchmark", batch, mode="create_append")
+        connection.commit()
+
+
+# --- engines ---
+
+
+@contextmanager
+def engine_of(name: str) -> Iterator[Engine]:
+    """Two workers, each with one processor."""
+    if name in ("local", "postgresql"):
+        yield LOCAL
+    elif name == "dask":
+        from gnomon.engine.dask import DaskEngine
+
+        with DaskEngine(workers=2) as dask:
+            yield dask
+    else:
+        from gnomon.engine.spark import SparkEngine
+
+        with SparkEngine("local-cluster[2,1,1024]") as spark:
+            yield spark
+
+
+def ours(engine: Engine, source: Source, columns: int) -> tuple[Cost, Cost]:
+    """What the encoding costs, and the moments."""
+    rows = EncodedRows(source, Encoder(make_schema(columns)), engine)
+    query = Moments("moments", Frame.identity(columns, radius=columns**0.5), constant=2**15)
+    with measured() as encoding:
+        assert rows.n
+    with measured() as moments:
+        engine.fold(rows, query, stage="moments")
+    return encoding, moments
+
+
+def compare(name: str, path: Path, tiny: Path, columns: int, database: str | None) -> None:
+    with engine_of(name) as engine:
+        if name == "postgresql":
+            from gnomon.table.database import open_database
+
+            assert database is not None
+            load_database(database, path)
+            with measured() as loop:
+                bare_database(database)
+            encoding, moments = ours(LOCAL, open_database(database, table="gnomon_benchmark"), columns)
+        else:
+            bare(engine, tiny)
+            ours(engine, open_source(tiny), columns)
+            with measured() as loop:
+                bare(engine, path)
+            encoding, moments = ours(engine, open_source(path), columns)
+    n, clock = pq.read_metadata(path).num_rows, [cost.seconds for cost in (loop, moments, encoding)]
     print(
-        f"{name:<10} moments {moments / loop:5.2f}, encoding {encoding / loop:5.2f} times the bare loop ({loop:.1f} s)",
+        f"| {n / 1e6:g} | {name} | {loop.processors:.1f} | {moments.processors / loop.processors:.2f} "
+        f"| {encoding.processors / loop.processors:.2f} | {', '.join(f'{one:.0f}' for one in clock)} "
+        f"| {max(encoding.worker, moments.worker):.0f} | {max(encoding.driver, moments.driver):.0f} |",
         flush=True,
     )
+
+
+def run_moments(args: argparse.Namespace) -> None:
+    print(
+        "| million rows | engine | bare loop, s | moments | encoding | seconds by the clock | worker MB | driver MB |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        tiny = Path(folder) / "tiny.parquet"
+        write_table(tiny, 10_000, args.columns)
+        for n in args.rows:
+            path = Path(args.folder or folder) / f"{n}x{args.columns}.parquet"
+            if not path.exists():
+                write_table(path, n, args.columns)
+            for name in args.engines:
+                compare(name, path, tiny, args.columns, args.database)
+
+
+# --- whole releases ---
+
+
+def run_releases(args: argparse.Namespace, methods: dict[str, dict[str, Any]]) -> None:
+    print(
+        "| million rows | method | engine | s of processors | s by the clock | passes | worker MB | driver MB |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        path, tiny = Path(folder) / "table.parquet", Path(folder) / "tiny.parquet"
+        write_table(tiny, 10_000, args.columns, plain=True)
+        for n in args.rows:
+            write_table(path, n, args.columns, plain=True)
+            for name in args.engines:
+                with engine_of(name) as engine:
+                    _fitted(next(iter(methods)), methods, tiny, args.columns, engine)
+                    for method in methods:
+                        with measured() as cost:
+                            passes = _fitted(method, methods, path, args.columns, engine)
+                        print(
+                            f"| {n / 1e6:g} | {method} | {name} | {cost.processors:.1f} | {cost.seconds:.0f} | {passes} "
+                            f"| {cost.worker:.0f} | {cost.driver:.0f} |",
+                            flush=True,
+                        )
+            path.unlink()
+
+
+def _fitted(name: str, methods: dict[str, dict[str, Any]], path: Path, columns: int, engine: Engine) -> int:
+    """Fit, and count the passes over the rows that it has told of."""
+    stages: dict[str, int] = {}
+    passes = 0
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        nonlocal passes
+        passes += done < stages.get(stage, done + 1)
+        stages[stage] = done
+
+    method = METHODS[name](**methods[name], schema=make_schema(columns))
+    method.fit(path, engine=engine, progress=progress)
+    return passes
+
+
+ROW_RELEASES: dict[str, dict[str, Any]] = {
+    "jl-laplace": {"epsilon": 1.0, "n_components": 20},
+    "dppro": {"epsilon": 1.0, "delta": 1e-6, "n_components": 20},
+    "dprp": {"epsilon": 1.0, "delta": 1e-6},
+}
+SYNTHESIZER: dict[str, dict[str, Any]] = {"synthesizer": {"epsilon": 1.0, "delta": 1e-6}}
+
+
+# --- growth ---
+
+GROWTH = {
+    "rows": [1_000_000, 5_000_000, 20_000_000, 50_000_000],
+    "columns": [10, 100, 1000, 5000],
+    "classes": [2, 20, 200],
+    "cells": [2, 20, 200],
+}
+
+
+class InMemory:
+    """Rows that one fold reads again and again."""
+
+    def __init__(self, rows: int, columns: int, classes: int) -> None:
+        rng = np.random.default_rng(0)
+        size = min(rows, batch_rows(columns))
+        X = np.asfortranarray(rng.uniform(-1, 1, (size, columns)))
+        self._part = Loaded(Rows.of(X, rng.integers(0, max(1, classes), size)), size)
+        self._parts = -(-rows // size)
+        self.n = self._parts * size
+
+    def parts(self) -> Iterator[Loaded]:
+        for _ in range(self._parts):
+            yield self._part
+
+
+def point(by: str, value: int, folder: str | None) -> dict[str, float]:
+    """One measurement of growth, per million rows where rows do not grow."""
+    if by == "rows":
+        return _streamed(value, folder)
+    columns = value if by == "columns" else 20
+    n = max(8192, min(1_000_000, int(2e10 / columns**2)))
+    rows, frame = (
+        InMemory(n, columns, value if by == "classes" else 0),
+        Frame.identity(columns, radius=columns**0.5),
+    )
+    if by == "classes":
+        query = Moments("by class", frame, Target("y", value), constant=2**15, by_class=True)
+    elif by == "cells":
+        centres = np.random.default_rng(1).uniform(-1, 1, (value, columns))
+        query = Moments("by cell", frame.zoom(centres, np.full(value, columns**0.5)), constant=2**15)
+    else:
+        query = Moments("moments", frame, constant=2**15)
+    with measured() as cost:
+        LOCAL.fold(rows, query, stage="moments")
+    return {"s": cost.processors * 1e6 / rows.n, "MB": cost.driver, "sum MB": query.zero().nbytes / 2**20}
+
+
+def _streamed(n: int, folder: str | None) -> dict[str, float]:
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        path = Path(place) / "table.parquet"
+        write_table(path, n, 20, plain=True)
+        encoding, moments = ours(LOCAL, open_source(path), 20)
+    return {
+        "s": moments.processors,
+        "encoding s": encoding.processors,
+        "MB": max(encoding.driver, moments.driver),
+    }
+
+
+def run_growth(args: argparse.Namespace) -> None:
+    """Every point in a process of its own, so that its memory is its own."""
+    for by in args.by:
+        found: list[tuple[int, dict[str, float]]] = []
+        for value in [one for one in GROWTH[by] if by != "rows" or one <= args.most]:
+            command = [sys.executable, __file__, "point", "--by", by, "--value", str(value)]
+            command += ["--folder", args.folder] if args.folder else []
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found.append((value, json.loads(done.stdout)))
+            told = ", ".join(f"{what} {number:.3g}" for what, number in found[-1][1].items())
+            print(f"{by} {value:,}: {told}{_exponent(found)}", flush=True)
+
+
+def _exponent(found: list[tuple[int, dict[str, float]]]) -> str:
+    """By the last two points."""
+    if len(found) < 2:
+        return ""
+    (a, one), (b, other) = found[-2:]
+    return f" (s grows by the power {math.log(other['s'] / one['s']) / math.log(b / a):.2f})"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("what", choices=["moments", "synthesizer", "rows", "growth", "point"])
+    parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--columns", type=int, default=100)
-    parser.add_argument("--engines", nargs="*", default=["local", "dask", "spark"])
-    parser.add_argument("--database")
+    parser.add_argument("--engines", nargs="*", default=["local", *CLUSTERS])
+    parser.add_argument("--database", help="the URL of a PostgreSQL server, for the engine postgresql")
+    parser.add_argument(
+        "--folder", help="where tables are written; those of moments stay there, for another engine"
+    )
+    parser.add_argument("--by", nargs="*", default=list(GROWTH))
+    parser.add_argument("--most", type=int, default=50_000_000, help="rows, of growth by rows")
+    parser.add_argument("--value", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path, tiny = Path(folder) / "table.parquet", Path(folder) / "tiny.parquet"
-        make_table(path, args.rows, args.columns)
-        make_table(tiny, 10_000, args.columns)
-        print(f"{args.rows} x {args.columns}, {pq.read_metadata(path).num_row_groups} row groups")
-        for name, engine, close in engines(args.engines):
-            for warm in (tiny,):
-                bare(engine, warm)
-                ours(engine, open_source(warm), args.columns)
-            loop = min(timed(lambda engine=engine: bare(engine, path)) for _ in range(2))
-            show(name, loop, *ours(engine, open_source(path), args.columns))
-            close()
-        if args.database:
-            from gnomon.table.database import open_database
-
-            load_database(args.database, path)
-            loop = timed(lambda: bare_database(args.database))
-            source = open_database(args.database, table="gnomon_benchmark")
-            show("postgresql", loop, *ours(LOCAL, source, args.columns))
+    work: dict[str, Callable[[argparse.Namespace], object]] = {
+        "moments": run_moments,
+        "synthesizer": lambda told: run_releases(told, SYNTHESIZER),
+        "rows": lambda told: run_releases(told, ROW_RELEASES),
+        "growth": run_growth,
+        "point": lambda told: print(json.dumps(point(told.by[0], told.value, told.folder))),
+    }
+    work[args.what](args)
 
 
 if __name__ == "__main__":

@@ -34,11 +34,12 @@ from gnomon.table.schema import Schema
 from gnomon.table.source import open_source
 
 
-def make_table(path: Path, rows: int, columns: int) -> None:
+def make_table(path: Path, rows: int, columns: int, **form: object) -> None:
+    """Correlated numbers, written as a stream; `form` is for the Parquet writer."""
     rng = np.random.default_rng(0)
     names = [f"x{j}" for j in range(columns)]
     mix = rng.standard_normal((columns, columns)).astype(np.float32) / columns**0.5
-    with pq.ParquetWriter(path, pa.schema([(n, pa.float32()) for n in names])) as writer:
+    with pq.ParquetWriter(path, pa.schema([(n, pa.float32()) for n in names]), **form) as writer:
         for start in range(0, rows, 131_072):
             size = min(131_072, rows - start)
             X = np.asfortranarray(rng.standard_normal((size, columns), dtype=np.float32) @ mix)

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import gnomon as gn
-from gnomon.evaluate import Limits
-from gnomon.evaluate.measure import Measure
+from gnomon.evaluation import Limits
+from gnomon.evaluation.measure import Measure
 from gnomon.methods import METHODS
 
 BOUNDS = {

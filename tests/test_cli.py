@@ -742,7 +742,17 @@ def test_transform_refuses(
 
 
 def test_every_command_teaches_by_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    commands = ["init", "check", "plan", "release", "transform"]
+    commands = [
+        "init",
+        "check",
+        "plan",
+        "release",
+        "transform",
+        "distances",
+        "neighbours",
+        "query",
+        "marginal",
+    ]
     for command in [[name] for name in commands] + [
         ["budget", name] for name in ("show", "cap", "history", "export", "import")
     ]:

@@ -92,6 +92,27 @@ def test_every_example_runs(document: str, tmp_path: Path, monkeypatch: pytest.M
     assert executed >= {"sh", "python"}
 
 
+PAGES = ("ron-gauss", "pca-gauss", "jl-laplace", "dppro", "dprp", "analyst")
+
+
+@pytest.mark.filterwarnings("ignore::gnomon.errors.GnomonWarning")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_example_of_every_method_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    examples = [body for language, body in blocks(f"docs/{page}.md") if language == "python"]
+    assert examples
+    for body in examples:
+        exec(compile(body, page, "exec"), {})
+
+
+def test_every_method_has_a_page_with_its_inputs() -> None:
+    for name in ("ron-gauss", "pca-gauss", "jl-laplace", "dppro", "dprp"):
+        text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        own = set(METHODS[name]._get_param_names()) - set(METHODS["modips"]._get_param_names())
+        for parameter in own:
+            assert f"`{parameter}`" in text, f"{name}: {parameter}"
+
+
 def test_the_readme_names_every_method_and_its_examples_are_ten_lines() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in METHODS:
@@ -114,9 +135,14 @@ def test_the_reference_documents_every_option(capsys: pytest.CaptureFixture[str]
         "check",
         "plan",
         "release",
+        "sample",
         "transform",
         "evaluate",
         "audit",
+        "distances",
+        "neighbours",
+        "query",
+        "marginal",
         "budget show",
         "budget cap",
         "budget history",
@@ -126,12 +152,21 @@ def test_the_reference_documents_every_option(capsys: pytest.CaptureFixture[str]
         assert f"## gnomon {command}" in reference
         main([*command.split(), "--help"])
         section = reference.split(f"## gnomon {command}\n")[1].split("\n## ")[0]
-        for option in set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}:
+        everywhere = {"--help", "--json", "--quiet", "--verbose"}  # documented once, at the top
+        for option in set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - everywhere:
             assert f"`{option}" in section, f"{command} {option}"
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/guide.md", "docs/reference/cli.md"]
+    "document",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/guide.md",
+        "docs/reference/cli.md",
+        *(f"docs/{page}.md" for page in PAGES),
+    ],
 )
 def test_links_and_paths_in_the_documents_exist(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import pytest
@@ -25,7 +26,7 @@ def test_short_work_is_silent_where_nobody_watches(capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == ""
 
 
-def test_long_work_prints_rows_and_passes_left(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_work_prints_the_pass_the_total_and_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with Watch(passes=3, clock=clock) as watch:
         for stage, done in [("checking", 1_000), ("summing", 2_000), ("writing", 3_000), ("polishing", 1)]:
@@ -33,10 +34,10 @@ def test_long_work_prints_rows_and_passes_left(capsys: pytest.CaptureFixture[str
             watch(stage, done, 5_000 if stage != "writing" else None)
             watch(stage, done + 1, 5_000)
     assert capsys.readouterr().err.splitlines() == [
-        "gnomon: checking (2 passes left): 1,000 of 5,000 rows",
-        "gnomon: summing (1 pass left): 2,000 of 5,000 rows",
-        "gnomon: writing (last pass): 3,000 rows",
-        "gnomon: polishing (last pass): 1 of 5,000 rows",
+        "gnomon: pass 1 of 3, checking: 1,000 of 5,000 rows",
+        "gnomon: pass 2 of 3, summing: 2,000 of 5,000 rows",
+        "gnomon: pass 3 of 3, writing: 3,000 rows",
+        "gnomon: pass 4 of 4, polishing: 1 of 5,000 rows",
     ]
 
 
@@ -51,12 +52,35 @@ def test_a_terminal_gets_bars_that_go_away(monkeypatch: pytest.MonkeyPatch) -> N
     with Watch(passes=2) as watch:
         watch("checking", 50, 100)
         watch("writing", 10, None)
-    assert "checking (1 pass left)" in screen.getvalue()
-    assert "writing (last pass)" in screen.getvalue()
-    assert "50/100" in screen.getvalue()
+    assert "pass 1 of 2, checking" in screen.getvalue()
+    assert "pass 2 of 2, writing" in screen.getvalue()
+    assert "50%" in screen.getvalue()
 
 
 def test_a_complaint_is_one_harmless_line(capsys: pytest.CaptureFixture[str]) -> None:
     complain("two\nlines \x1b[31m")
     assert capsys.readouterr().err == "gnomon: two lines \N{REPLACEMENT CHARACTER}[31m\n"
     assert printable("naïve ☀") == "naïve ☀"
+
+
+LONG = "sum, squared length and original length of the projected rows of every class"
+
+
+def test_progress_fits_eighty_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = Clock()
+    with Watch(passes=12, clock=clock) as watch:
+        clock.now += PATIENCE
+        watch(LONG, 1_000, 5_000)
+    assert all(len(line) <= 110 for line in capsys.readouterr().err.splitlines())
+    screen = io.StringIO()
+    screen.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    with Watch(passes=12) as watch:
+        watch(LONG, 494_000, 494_021)
+    drawn = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
+    assert "pass 1 of 12, sum, squared length" in drawn
+    assert max(len(line) for line in re.split(r"[\r\n]", drawn)) <= 80

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation.sides import Side
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder, Group
 from gnomon.table.schema import Schema

@@ -20,7 +20,7 @@ from score import LIMITS, likeness, utility
 
 import gnomon as gn
 from gnomon.errors import GnomonError
-from gnomon.evaluate.sides import load
+from gnomon.evaluation.sides import load
 from gnomon.methods import METHODS
 
 

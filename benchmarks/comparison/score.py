@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 
-from gnomon.evaluate import Limits, classify, fidelity, regress
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation import Limits, classify, fidelity, regress
+from gnomon.evaluation.sides import Side
 from gnomon.table.schema import Schema
 
 LIMITS = Limits(train=5_000, test=3_000, kernel=2_000, two_way=200)

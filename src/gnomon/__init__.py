@@ -29,13 +29,15 @@ _HOMES = {
     "DpPro": "gnomon.methods.dppro",
     "Dprp": "gnomon.methods.dprp",
     "open_release": "gnomon.release.verify",
+    "evaluate": "gnomon.evaluation.run",
 }
 
-_MODULES = ("baseline", "evaluate", "plan", "publish")  # the last three can be called
+_MODULES = ("baseline", "plan", "publish")  # the last two can be called
 
 __all__ = [*_HOMES, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
+    from gnomon.evaluation.run import evaluate
     from gnomon.methods.dppro import DpPro
     from gnomon.methods.dprp import Dprp
     from gnomon.methods.jl_laplace import JlLaplace

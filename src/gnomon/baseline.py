@@ -12,15 +12,28 @@ _HOMES = {
     "LdaIdentity": "gnomon.methods.baseline.subspace",
     "Modips": "gnomon.methods.baseline.modips",
     "PcaIdentity": "gnomon.methods.baseline.subspace",
+    "PrivBayes": "gnomon.methods.baseline.privbayes",
+    "PrivateSvm": "gnomon.methods.baseline.privatesvm",
 }
 
-__all__ = ["BernoulliIdentity", "BlockiGauss", "ExponentialMechanism", "LdaIdentity", "Modips", "PcaIdentity"]
+__all__ = [
+    "BernoulliIdentity",
+    "BlockiGauss",
+    "ExponentialMechanism",
+    "LdaIdentity",
+    "Modips",
+    "PcaIdentity",
+    "PrivBayes",
+    "PrivateSvm",
+]
 
 if TYPE_CHECKING:
     from gnomon.methods.baseline.blocki import BlockiGauss
     from gnomon.methods.baseline.exponential import ExponentialMechanism
     from gnomon.methods.baseline.identity import BernoulliIdentity
     from gnomon.methods.baseline.modips import Modips
+    from gnomon.methods.baseline.privatesvm import PrivateSvm
+    from gnomon.methods.baseline.privbayes import PrivBayes
     from gnomon.methods.baseline.subspace import LdaIdentity, PcaIdentity
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from gnomon.commands import (
+    analyst,
     audit,
     budget,
     check,
@@ -24,11 +25,14 @@ from gnomon.commands import (
     plan,
     release,
     reproduce,
+    sample,
+    serve,
     transform,
     verify,
 )
 from gnomon.commands.options import prose
-from gnomon.commands.terminal import complain
+from gnomon.commands.speech import speaking
+from gnomon.commands.terminal import complain, facts, output, print_facts, set_output
 from gnomon.errors import GnomonError, GnomonWarning
 
 BUG = 70
@@ -37,7 +41,6 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="gnomon",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help=(
@@ -47,11 +50,26 @@ app = typer.Typer(
     epilog=(
         "A first release: [bold]gnomon init[/] drafts a schema, you complete it from public knowledge, "
         "[bold]gnomon check[/] compares the table with it, [bold]gnomon plan[/] shows what a budget buys, "
-        "[bold]gnomon release[/] spends it."
+        "[bold]gnomon release[/] spends it. The same in a page on this machine: [bold]gnomon serve[/]."
     ),
 )
-for module in (init, check, plan, release, verify, export, transform, evaluate, audit, reproduce):
-    app.command(module.NAME, help=prose(module.run.__doc__))(module.run)
+for module in (
+    init,
+    check,
+    plan,
+    release,
+    verify,
+    export,
+    sample,
+    transform,
+    evaluate,
+    audit,
+    reproduce,
+    serve,
+):
+    app.command(module.NAME, help=prose(module.run.__doc__))(speaking(module.run))
+for name, question in analyst.COMMANDS.items():
+    app.command(name, help=prose(question.__doc__))(speaking(question))
 app.add_typer(budget.app, name="budget")
 
 
@@ -69,16 +87,14 @@ def _version(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code and raises nothing."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    set_output(json="--json" in arguments)  # until the command has parsed its options
     try:
         with _warnings_as_lines():
             code = app(args=arguments, prog_name="gnomon", standalone_mode=False)
         code = code if isinstance(code, int) else 0
-        if code == INTERRUPTED:
-            complain("interrupted; 'gnomon budget show' tells whether a release was already charged.")
-        return code
+        return _failed("interrupted; nothing was charged.", code) if code == INTERRUPTED else code
     except GnomonError as refusal:
-        complain(str(refusal))
-        return refusal.exit_code
+        return _failed(str(refusal), refusal.exit_code)
     except BrokenPipeError:
         # the reader of a pipe (head, less) left: nothing is wrong, and nobody is there to be told
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,18 +103,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _usage_or_bug(problem)
 
 
+def _failed(sentence: str, code: int) -> int:
+    """One line on stderr, and in JSON where that was asked for, beside what was found before."""
+    complain(sentence)
+    if output().json:
+        facts(error=sentence, exit_code=code)
+        print_facts()
+    return code
+
+
 def _usage_or_bug(problem: Exception) -> int:
     if hasattr(problem, "format_message"):  # typer's usage errors; their base class has no public name
         return _usage(problem)
     if os.environ.get("GNOMON_DEBUG"):
         raise problem
     # the text of an unforeseen exception may quote a cell of the private table, so only its kind is shown
-    complain(
-        f"unexpected {type(problem).__name__}; this is a bug, and GNOMON_DEBUG=1 before the command shows "
-        "where "
+    sentence = (
+        f"unexpected {type(problem).__name__}; this is a bug, and GNOMON_DEBUG=1 before the command shows where "
         "(keep that output to yourself, it may quote the data)."
     )
-    return BUG
+    return _failed(sentence, BUG)
 
 
 def _usage(problem: Any) -> int:
@@ -106,8 +130,7 @@ def _usage(problem: Any) -> int:
     message = " ".join(problem.format_message().split()).rstrip(".")
     if not message:  # a bare `gnomon` has printed its help
         return 2
-    complain(f"{message}; see '{where} --help'.")
-    return 2
+    return _failed(f"{message}; see '{where} --help'.", 2)
 
 
 @contextmanager
@@ -115,7 +138,8 @@ def _warnings_as_lines() -> Iterator[None]:
     """Warnings of gnomon become lines on stderr; those of other libraries might quote data and are dropped."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        complain(f"note: {message}")
+        if not output().quiet:
+            complain(f"note: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -9,7 +9,7 @@ class GnomonError(Exception):
     exit_code = 2
 
 
-class ParameterError(GnomonError):
+class ParameterError(GnomonError, ValueError):
     """A parameter (epsilon, delta, n_components, ...) that cannot be used."""
 
 
@@ -17,7 +17,7 @@ class SchemaError(GnomonError):
     """A schema that does not parse, or that does not say enough."""
 
 
-class DataError(GnomonError):
+class DataError(GnomonError, ValueError):
     """A table that cannot be read, or that does not fit its schema."""
 
 
@@ -61,6 +61,12 @@ class ConversionError(GnomonError):
 
 class LedgerError(GnomonError):
     """A ledger, or an exported account, that is not what was written."""
+
+
+class InterruptionError(GnomonError):
+    """Somebody stopped a release; the sentence says whether it was charged, and how to go on."""
+
+    exit_code = 130
 
 
 class GnomonWarning(UserWarning):

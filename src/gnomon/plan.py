@@ -15,6 +15,7 @@ from gnomon.errors import ParameterError
 from gnomon.methods import DEFAULT, METHODS
 from gnomon.methods.opening import named_neighbours, promised
 from gnomon.methods.planning import MethodPlan
+from gnomon.notebook import listed
 from gnomon.privacy.guarantee import Adjacency, ApproxDP, Guarantee, Unit, auto_delta
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
@@ -35,6 +36,11 @@ class Plan:
     methods: tuple[MethodPlan, ...]
     verdicts: Verdicts
     notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        facts = {one.name: one.level.word for one in self.verdicts.columns}
+        title = f"{self.rows:,} rows, epsilon = {self.guarantee.epsilon:g}, delta = {self.guarantee.delta:g}"
+        return listed(title, {"in short": self.verdicts.summary(), **facts})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -167,7 +173,7 @@ def choose(schema: Schema, rows: int, guarantee: Guarantee, target: str | None =
 
 
 def _plan_of(name: str, method: Any, encoder: Encoder, rows: int, guarantee: Guarantee) -> MethodPlan:
-    if guarantee.unit is Unit.ATTRIBUTE and "unit" not in method._get_param_names():
+    if guarantee.unit is Unit.ATTRIBUTE and "unit" not in method.parameter_names():
         raise ParameterError(f"The method {name} protects rows, not one attribute.")
     if guarantee.adjacency not in method.adjacencies:
         raise ParameterError(f"The method {name} makes the number of rows public.")

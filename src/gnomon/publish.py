@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from os import PathLike
@@ -18,18 +20,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from gnomon.engine.base import Engine, Progress, quiet
+from gnomon.engine.local import LOCAL
 from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
 from gnomon.methods.charging import Account
 from gnomon.methods.opening import declared_schema, magnitude, named_neighbours, promised
+from gnomon.notebook import framed
 from gnomon.plan import choose
 from gnomon.privacy.guarantee import Adjacency, Guarantee
 from gnomon.privacy.ledger import Balance, Ledger
 from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
 from gnomon.release.formats import FORMATS
+from gnomon.release.holdout import Holdout, hold_out
 from gnomon.release.journal import Journal
 from gnomon.release.measurements import parameters_of
 from gnomon.release.sign import private_key
@@ -38,7 +45,6 @@ from gnomon.table.source import Source, open_source
 from gnomon.verdict.predict import refuse_useless
 
 MOST_ROWS = 10**12  # more would fill any disk
-PRIVATE_ROWS = 1000  # by which auto chooses where the number of rows is private
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,9 @@ class Published:
     folder: Path
     method: Release
     balance: Balance
+
+    def _repr_html_(self) -> str:
+        return framed((self.folder / "report.html").read_text(encoding="utf-8"))
 
 
 def publish_by_name(
@@ -65,13 +74,15 @@ def publish_by_name(
     progress: Progress = quiet,
     engine: Engine | None = None,
     even_if_useless: bool = False,
+    holdout: float | None = None,
     **parameters: Any,
 ) -> Published:
     """Check, charge, fit, write: the short way from a table to a folder that may be published.
 
     `method` is a name that `gnomon plan` lists, or auto; `parameters` are those of the method. The budget is charged to
     `account` (by default the one that the schema names) of `ledger` (by default the usual one). A release in which public
-    numbers put every column at lost is a `UselessError` before the charge, unless `even_if_useless`.
+    numbers put every column at lost is a `UselessError` before the charge, unless `even_if_useless`. `holdout` is a share
+    of the rows that are kept back beside the folder, for `gn.evaluate`.
     """
     public = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
     source = open_source(data, schema=public)
@@ -90,6 +101,7 @@ def publish_by_name(
         progress=progress,
         engine=engine,
         even_if_useless=even_if_useless,
+        holdout=holdout,
     )
     return Published(out, made, balance)
 
@@ -102,7 +114,7 @@ def _choose(
         parameters.get("unit", "row"), parameters.get("adjacency", "replace-one")
     )
     private = adjacency is Adjacency.ADD_REMOVE or schema.person is not None
-    n = PRIVATE_ROWS if private else max(2, source.n_rows())
+    n = magnitude(schema, parameters.get("expected_rows")) if private else max(2, source.n_rows())
     if parameters.get("target") is not None or parameters.get("task") == "clustering":
         schema = schema.with_target(parameters.get("target"))
     return choose(schema, n, promised(schema, epsilon, delta, unit=unit, adjacency=adjacency, rows=n))
@@ -113,7 +125,7 @@ def _made(name: str, parameters: dict[str, Any]) -> Release:
         raise ParameterError(
             f"The 'method' must be auto or one of {', '.join(METHODS)}. Got {name!r} instead."
         )
-    known = METHODS[name]._get_param_names()
+    known = METHODS[name].parameter_names()
     for given in parameters:
         if given not in known:
             raise ParameterError(
@@ -136,6 +148,7 @@ def publish(
     engine: Engine | None = None,
     sign: Path | None = None,
     even_if_useless: bool = False,
+    holdout: float | None = None,
 ) -> Balance:
     """Release `data` by `method` into the new folder `out`; returns the account's balance after the charge.
 
@@ -143,7 +156,7 @@ def publish(
     charge; its certificate says that the promise then covers only tables that pass. A release in which public numbers put
     every column at lost is refused before the charge, unless `even_if_useless`. A release of the same table with the
     same parameters into the same place that was cut short is resumed. `sign` is a private key (PEM, Ed25519) by which the
-    certificate is signed.
+    certificate is signed. `holdout` is a share of the rows that are kept back beside the folder, for `evaluate`.
     """
     out = Path(out)
     check_place(out)
@@ -156,10 +169,13 @@ def publish(
     source = open_source(data, schema=schema)
     engine = source.engine(engine)
     if rows is not None:
-        _check_rows(method, rows, source)
-    with Journal(out) as journal:
-        seed = method._seed() if journal.seed is None else journal.seed
-        charge = _Charge(source, method, schema, payer, out, journal, seed, even_if_useless)
+        _check_rows(method, rows, source, holdout)
+    with Journal(out) as journal, _held_back(source, schema, holdout, payer, out, engine, progress) as kept:
+        earlier = journal.seed(_asked_seed(method))
+        seed = method._seed() if earlier is None else earlier
+        charge = _Charge(source, method, schema, payer, out, journal, seed, even_if_useless, engine, kept)
+        if kept is not None:
+            source = kept.source(schema)
         try:
             method.fit(
                 source,
@@ -180,22 +196,68 @@ def publish(
                 )
                 problem.args = (f"{problem} The budget of this release is charged;{again}",)
             raise
+        except KeyboardInterrupt as stop:
+            stop.args = (_stopped(charge, journal),)
+            raise
         journal.discard()
     assert charge.balance is not None
     return charge.balance
 
 
-def _check_rows(method: Release, rows: int, source: Source) -> None:
+def _stopped(charge: _Charge, journal: Journal) -> str:
+    """Whether a release that was interrupted was charged, and how to go on."""
+    if charge.balance is None:
+        return "Interrupted before the charge: nothing was spent and nothing was written."
+    said = f"Interrupted after the charge to account {charge.account.name!r}"
+    if journal.resumes:
+        return f"{said}: run the same command again, and it goes on without another charge."
+    return f"{said}, while noisy rows were drawn: they are lost, and another run pays again."
+
+
+@contextmanager
+def _held_back(
+    source: Source,
+    schema: Schema,
+    share: float | None,
+    payer: Account,
+    out: Path,
+    engine: Engine | None,
+    progress: Progress,
+) -> Iterator[Holdout | None]:
+    """The rows that are kept back, before anything is measured; a refusal before the charge leaves nothing behind."""
+    if share is None:
+        yield None
+        return
+    if engine is not None and engine is not LOCAL:
+        raise ParameterError(
+            "A hold-out is split on this machine; use the local engine, or split the table before."
+        )
+    kept = hold_out(source, schema, share, out, payer.content(source, schema), progress)
+    try:
+        yield kept
+    except BaseException:
+        if not Journal.kept(out):
+            kept.remove()
+        raise
+
+
+def _check_rows(method: Release, rows: int, source: Source, holdout: float | None) -> None:
     """Refuse, before anything is charged, a number of rows that the method cannot publish."""
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         raise ParameterError(
             f"The number of rows to publish must be an integer from 1 to {MOST_ROWS:,}. Got {rows!r} instead."
         )
-    if method.publishes == "rows" and rows != source.n_rows():
+    if method.publishes == "rows" and (holdout is not None or rows != source.n_rows()):
         raise ParameterError(
             f"The method {method.name} publishes one row for each row of the table and no other number of rows; "
             "leave the number out, or use a method that fits a model."
         )
+
+
+def _asked_seed(method: Release) -> str:
+    """The seed that the caller chose, or that any will do."""
+    state = method.random_state
+    return str(state) if isinstance(state, int | np.integer) else "any"
 
 
 @dataclass
@@ -210,18 +272,20 @@ class _Charge:
     journal: Journal
     seed: int
     even_if_useless: bool
+    engine: Engine | None = None
+    kept: Holdout | None = None
     balance: Balance | None = None
     recorded: list[Answer] = field(default_factory=list)
 
     def __call__(self, guarantee: Guarantee) -> None:
-        content = self.account.content(self.source, self.schema)
+        content = self.account.content(self.source, self.schema, self.engine)
         header = self._header(content, guarantee)
         earlier = self.journal.recorded(header)
         if earlier is None:
             if not self.even_if_useless:
                 refuse_useless(self.method, self.schema, self._public_rows(guarantee), guarantee)
             self.balance = self.account.charge(
-                self.method, guarantee, self.schema, self.source.title, content, self.out.name
+                self.method, guarantee, self.schema, self.source, content, self.out.name
             )
         else:
             self.recorded += earlier
@@ -235,16 +299,18 @@ class _Charge:
         return magnitude(self.schema, self.method.expected_rows)
 
     def _header(self, content: str, guarantee: Guarantee) -> dict[str, Any]:
-        """What must be equal for a release to be the same one; the seed may differ, which is post-processing."""
+        """What must be equal for a release to be the same one."""
         return {
             "gnomon": version("gnomon"),
             "account": self.account.name,
             "content": content,
             "method": self.method.name,
             "parameters": parameters_of(self.method),
+            "random_state": _asked_seed(self.method),
             "schema": hashlib.sha256(self.schema.dumps().encode()).hexdigest(),
             "guarantee": repr(guarantee),
             "ledger": str(self.account.ledger.path.absolute()),
+            "split": None if self.kept is None else self.kept.split,
         }
 
 

@@ -23,7 +23,8 @@ from gnomon.methods import METHODS
 from gnomon.privacy.noise.stream import fixed_noise
 from gnomon.privacy.noisy_rows import NoisyRows
 from gnomon.release.folder import write_release
-from gnomon.table import base, encode, files
+from gnomon.table import base, files
+from gnomon.table import rows as table_rows
 
 N, BATCH, CHUNK = 4_700, 1_000, 2_500
 GROUPS = [2_500, 2_200]  # rows of the chunks, which have nothing to do with batches
@@ -44,7 +45,7 @@ role = "target"
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks and batches as small beside these tables as the real ones are beside large tables."""
-    monkeypatch.setattr(encode, "BATCH", BATCH)
+    monkeypatch.setattr(table_rows, "BATCH", BATCH)
     monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 13)
     monkeypatch.setattr(NoisyRows.chunks, "__defaults__", (CHUNK,))
 
@@ -107,7 +108,7 @@ FORMS: list[Callable[[pa.Table, Path], Any]] = [
 
 def released(method: str, data: Any, out: Path, noise: int | None = None) -> dict[str, bytes]:
     """All files of a release of these rows."""
-    taken = METHODS[method]._get_param_names()
+    taken = METHODS[method].parameter_names()
     more = {"random_state": 4, "n_components": 1}
     made = METHODS[method](
         2.0, 1e-6, schema=gn.Schema.loads(SCHEMA), **{k: v for k, v in more.items() if k in taken}

@@ -27,7 +27,7 @@ from gnomon.projection.orthonormal import haar
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import GRID
 from gnomon.statistics.queries import Moments
-from gnomon.table import encode
+from gnomon.table import rows as table_rows
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import CELL, Rows
 
@@ -145,7 +145,7 @@ def test_other_records_do_not_move_when_one_is_replaced(rows, instead, place, si
 @pytest.mark.parametrize("batch", [1, 3, 50, 16_384])
 def test_a_release_is_the_same_for_any_batch_thread_count_and_row_order(threads, batch, monkeypatch) -> None:
     monkeypatch.setattr(local, "workers", lambda: threads)
-    monkeypatch.setattr(encode, "BATCH", batch)
+    monkeypatch.setattr(table_rows, "BATCH", batch)
     pick = np.random.default_rng(8)
     X = pick.choice(np.array(SPECIAL)[np.isfinite(SPECIAL)], (120, 4))
     y = pick.integers(0, 2, 120)

@@ -25,7 +25,7 @@ from gnomon.baseline import Modips
 from gnomon.engine import local
 from gnomon.errors import GnomonWarning
 from gnomon.privacy.accounting import mu_of
-from gnomon.table import encode
+from gnomon.table import rows as table_rows
 
 COLUMNS, MOST, ROWS = 3, 12, 6
 EPSILON, DELTA = 1.0, 1e-6
@@ -177,7 +177,7 @@ def test_a_release_without_noise_is_the_same_for_any_batch_and_thread_count(
     name: str, threads: int, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "workers", lambda: threads)
-    monkeypatch.setattr(encode, "BATCH", batch)
+    monkeypatch.setattr(table_rows, "BATCH", batch)
     pick = np.random.default_rng(8)
     cells = pick.choice(np.array(SPECIAL), (40, COLUMNS))
     rows: list[Record] = [([*cells[i]], int(pick.integers(0, 2))) for i in range(40)]

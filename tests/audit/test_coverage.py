@@ -37,7 +37,7 @@ def offered() -> list[tuple[str, str, str]]:
 
 def accepts(name: str, unit: str, calibration: str, delta: float, adjacency: str = "replace-one") -> bool:
     kind = METHODS[name]
-    taken = kind._get_param_names()
+    taken = kind.parameter_names()
     if unit != "row" and "unit" not in taken:
         return False
     wanted = {
@@ -70,7 +70,9 @@ def test_the_question_is_answered_as_the_methods_document() -> None:
 
 
 def test_every_compared_method_is_a_method() -> None:
-    assert {getattr(baseline, name) for name in baseline.__all__} <= {METHODS[name] for name in METHODS}
+    """All but one that publishes a classifier and no rows."""
+    rows = set(baseline.__all__) - {"PrivateSvm"}
+    assert {getattr(baseline, name) for name in rows} <= {METHODS[name] for name in METHODS}
 
 
 @pytest.mark.parametrize(("method", "unit", "calibration"), OFFERED)
@@ -90,7 +92,8 @@ ADDED = [
 
 def test_every_method_that_fits_a_model_keeps_its_number_of_rows_private() -> None:
     rows = {name for name in METHODS if issubclass(METHODS[name], RowRelease)}
-    assert {name for name, _ in ADDED} == set(METHODS) - rows
+    public = {"privbayes"}  # whose scores divide by the number of rows
+    assert {name for name, _ in ADDED} == set(METHODS) - rows - public
     assert {one.value for one in Adjacency} == {"replace-one", "add-remove"}
 
 

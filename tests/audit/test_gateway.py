@@ -48,9 +48,13 @@ READS = {
     "engine/staged.py": "gives the rows of a frame to others, as table/ does",
     "methods/pca_gauss.py": "a public table's principal components",
     "methods/synthesizer.py": "a caller's own rows through the subspace of a model (transform)",
+    "methods/baseline/privatesvm.py": "a caller's own rows before the noisy weights (predict)",
     "methods/baseline/subspace.py": "a public table's directions",
     "release/transform.py": "a caller's own rows through a public map",
-    "evaluate/sides.py": "real rows beside released ones, for the custodian's eyes",
+    "evaluation/sides.py": "real rows beside released ones, for the custodian's eyes",
+    "evaluation/shared.py": "whether test rows are training rows, for the custodian's eyes",
+    "release/holdout.py": "splits a table by coins that look at no row",
+    "release/verify.py": "released rows",
 }
 # the noise package is what is drawn from; the audit reads and releases tables of its own making, and no release imports it
 EXEMPT = ("privacy/noise/", "audit/", "table/")
@@ -58,7 +62,7 @@ EXEMPT = ("privacy/noise/", "audit/", "table/")
 MECHANISMS = {"draw", "release_vector", "release_moments"}
 NO_SAMPLERS = {"TOTAL_VARIATION", "total_variation", "noise_is_private", "LAWS", "STREAM_ASSUMPTION"}
 # of a Measurer: measurements, public draws, and the noisy answers of an earlier run
-ASKED = {"measure", "measure_all", "select", "release_rows", "draw_public", "drew", "recorded"}
+ASKED = {"measure", "minimise", "measure_all", "select", "release_rows", "draw_public", "drew", "recorded"}
 READERS = {"parts", "batches", "load", "of_batch"}
 
 

@@ -29,6 +29,7 @@ from gnomon.methods import METHODS
 from gnomon.privacy.ledger import Ledger
 from gnomon.publish import publish
 from gnomon.table.schema import Schema
+from gnomon.table.source import open_source
 
 BIN = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
 pytestmark = pytest.mark.skipif(BIN is None, reason="PostgreSQL is not installed: apt-get install postgresql")
@@ -299,10 +300,34 @@ def test_connections_and_engines_of_python(ward: Server) -> None:
     url = ward.url.replace("gnomon@", f"gnomon:{SECRET}@").replace("postgresql:", "postgresql+psycopg:")
     engine = type("Engine", (), {"url": sqlalchemy.make_url(url), "dialect": None})()
     assert gn.open_database(engine, table="ward").n_rows() == 3001
+    assert SECRET not in repr(vars(gn.open_database(engine, table="ward")))
     with pytest.raises(ParameterError, match="either a query or the name of a table"):
         gn.open_database(ward.url)
     with pytest.raises(ParameterError, match="Got an object of type 'int' instead"):
         gn.open_database(3, table="ward")
+
+
+def test_a_connection_of_psycopg_and_a_table_of_ibis(ward: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they were told, their password too, goes to the driver; it is in no environment here."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    ward.run(r"CREATE ROLE other LOGIN PASSWORD 'it''s \ a secret'", "GRANT SELECT ON ward TO other")
+    monkeypatch.delenv("PGPASSWORD")
+    port = int(ward.url.rpartition(":")[2].partition("/")[0])
+    told = {"host": "127.0.0.1", "port": port, "user": "other", "password": r"it's \ a secret"}
+    with psycopg.connect(**told, dbname="postgres") as connection:
+        source = gn.open_database(connection, table="ward")
+        assert source.n_rows() == 3001
+        with pytest.raises(DataError) as caught:
+            gn.open_database(connection, table="nowhere")
+        assert "secret" not in str(caught.value)
+    ibis = pytest.importorskip("ibis", reason="ibis is not installed")
+    backend = ibis.postgres.connect(**told, database="postgres")
+    table = backend.table("ward")
+    source = open_source(table.filter(table.age > 50).select("age", "weight"))
+    assert source.kind == "database"
+    assert source.n_rows() == sum(batch.num_rows for batch in source.batches(["age"]))
+    assert source.names == ["age", "weight"]
+    backend.disconnect()
 
 
 def test_a_million_rows_in_bounded_memory(ward: Server) -> None:

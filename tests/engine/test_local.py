@@ -11,7 +11,7 @@ import pytest
 
 from gnomon.engine.local import LOCAL
 from gnomon.errors import DataError
-from gnomon.table import encode
+from gnomon.table import rows
 from gnomon.table.encode import RawRows
 from gnomon.table.rows import Loaded
 from gnomon.table.source import open_source
@@ -95,4 +95,4 @@ def test_wide_tables_come_in_smaller_parts() -> None:
     wide = open_source(pa.table({f"c{j}": np.zeros(3000) for j in range(5000)}))
     sizes = [part.rows for part in RawRows(wide, tuple(wide.names)).parts()]
     assert sum(sizes) == 3000
-    assert max(sizes) * 5000 <= encode.CELLS
+    assert max(sizes) * 5000 <= rows.BATCH_CELLS

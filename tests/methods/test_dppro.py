@@ -8,11 +8,13 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ParameterError
-from gnomon.methods.dppro import SUM_GRID, Answers, Spread, optimal_dimension
-from gnomon.methods.projected import best_dimension, distance_variance
+from gnomon.methods.dppro import SUM_GRID, Spread, optimal_dimension
+from gnomon.methods.projected import best_dimension
 from gnomon.privacy import accounting
 from gnomon.privacy.guarantee import Adjacency, GaussianDP, Unit
 from gnomon.privacy.sensitivity import Norm, row_change
+from gnomon.release.analyst.estimates import Estimates
+from gnomon.release.analyst.rows import Law
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import Rows
 
@@ -85,8 +87,45 @@ def test_the_noise_is_gaussian_of_its_scale() -> None:
     assert abs(np.mean(np.abs(residual)) - math.sqrt(2 / math.pi)) < 0.04
 
 
-def test_lemma_4_is_certified_for_what_it_gives() -> None:
+def test_theorem_2_is_the_printed_noise() -> None:
     method = fitted(cloud(), unit="attribute", calibration="paper")
+    theta = np.linalg.norm(method.projection_, axis=1).max()
+    sigma = theta * math.sqrt(2 * (math.log(1 / 2e-5) + 2.0)) / 2.0
+    assert method.noise_std_ == pytest.approx(
+        2 * sigma, rel=1e-5
+    )  # numbers in [-1, 1] are twice as wide as cells of 0 and 1
+    assert method.certificate_.holds  # for numbers it is right, and a little more than needed
+    assert method.certificate_.delivered < 2.0
+    assert fitted(cloud(), unit="attribute").noise_std_ < method.noise_std_
+
+
+def test_theorem_2_may_be_short_for_categories() -> None:
+    """Two cells change, not one; by how much the noise is short depends on R, which the seed fixes."""
+    table, schema = baskets()
+    short = []
+    for seed in range(12):
+        made = gn.DpPro(
+            2.0, 1e-5, schema=schema, unit="attribute", n_components=8, calibration="paper", random_state=seed
+        )
+        method = made.fit(table)
+        R = method.projection_.reshape(6, 2, 8)
+        moved = np.linalg.norm(R[:, 0] - R[:, 1], axis=1).max()
+        delivered = accounting.epsilon_of(moved / method.noise_std_, 1e-5)
+        assert method.certificate_.delivered == pytest.approx(delivered, rel=1e-2)
+        assert method.certificate_.holds == (method.certificate_.delivered <= 2.0)
+        short.append(delivered > 2.0)
+    assert any(short)
+
+
+def test_a_given_sigma_is_the_noise() -> None:
+    method = fitted(cloud(), unit="attribute", calibration="paper", sigma=0.5)
+    assert method.noise_std_ == pytest.approx(1.0, rel=1e-3)
+    assert method.certificate_.delivered > 2.0
+
+
+def test_lemma_4_is_certified_for_what_it_gives() -> None:
+    wide = {"n_components": 40, "printed": "lemma-4"}
+    method = fitted(cloud(m=60), unit="attribute", calibration="paper", **wide)
     sigma = 4 * math.sqrt(math.log(1e5)) / 2
     assert method.noise_std_ == pytest.approx(
         2 * sigma, rel=1e-6
@@ -94,7 +133,8 @@ def test_lemma_4_is_certified_for_what_it_gives() -> None:
     theta = 2 * np.linalg.norm(method.projection_, axis=1).max()
     real = accounting.epsilon_of(theta / (2 * sigma), 1e-5)
     assert method.certificate_.delivered == pytest.approx(real, rel=1e-2)
-    assert any("Lemma 4 is for k >" in line for line in method.certificate_.caveats)
+    with pytest.raises(ParameterError, match=r"Lemma 4 is for k > 3.*printed='theorem-2'"):
+        fitted(cloud(m=60), unit="attribute", calibration="paper", printed="lemma-4", n_components=20)
 
 
 # --- the optimal dimension ---
@@ -104,9 +144,7 @@ def test_lemma_5_minimises_theorem_3() -> None:
     rho, sigma = 6.0, 0.8
     k = optimal_dimension(rho, sigma)
     assert k == round(rho**2 / (2 * sigma**2))
-    variances = [
-        float(distance_variance(np.array([rho**2]), j, sigma**2, 8.0, 2 / j)[0]) for j in range(1, 100)
-    ]
+    variances = [float(Law(sigma, 8.0, 2 / j).variance(np.array([rho**2]), j)[0]) for j in range(1, 100)]
     assert abs(1 + int(np.argmin(variances)) - k) <= 1
     assert best_dimension(100, rho**2, lambda _: sigma, 8.0) == 1 + int(np.argmin(variances))
     assert optimal_dimension(0.1, 5.0) == 1
@@ -173,7 +211,7 @@ def test_linear_queries_find_shares() -> None:
         50.0, 1e-5, schema=schema, unit="attribute", n_components=12, projection="orthonormal"
     ).fit(table)
     answers = method.linear(np.eye(12))
-    assert isinstance(answers, Answers)
+    assert isinstance(answers, Estimates)
     truth = np.array([v for j in range(6) for v in _shares(table, f"item{j}")])
     # k = m: the scaled orthonormal projection is a rotation, and only noise is left
     assert np.all(np.abs(answers.value - truth) < 6 * answers.standard_error + 1)
@@ -199,6 +237,10 @@ def _shares(table: pa.Table, name: str) -> tuple[int, int]:
         ({"typical_distance": 1e300, "n_components": "auto"}, "a positive number of at most 1e"),
         ({"typical_distance": 1.0}, "leave n_components at 'auto'"),
         ({"calibration": "paper"}, "for unit='attribute' and a Gaussian projection"),
+        ({"printed": "lemma-4"}, "for calibration='paper'"),
+        ({"sigma": 1.0}, "for calibration='paper'"),
+        ({"printed": "lemma", "calibration": "paper"}, "'theorem-2' or 'lemma-4'"),
+        ({"sigma": -1.0, "calibration": "paper"}, "from 1e-06"),
         ({"unit": "cell"}, "must be 'row' or 'attribute'"),
     ],
 )

@@ -14,7 +14,6 @@ from sklearn.neighbors import NearestNeighbors
 import gnomon as gn
 from gnomon.errors import ParameterError
 from gnomon.methods.jl_laplace import UNSEEDED
-from gnomon.methods.projected import Distances, distance_variance
 from gnomon.methods.projected_query import Label, ProjectedQuery, View, with_label
 from gnomon.privacy.guarantee import Adjacency
 from gnomon.privacy.ledger import Ledger
@@ -23,6 +22,7 @@ from gnomon.privacy.sensitivity import Norm, Sensitivity, row_change
 from gnomon.privacy.tails import projected_l1_quantile
 from gnomon.projection.gaussian import FINE, gaussian
 from gnomon.publish import publish
+from gnomon.release.analyst.rows import Distances, Law
 from gnomon.release.folder import open_release
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import Rows
@@ -307,7 +307,7 @@ def test_distances_are_unbiased_with_the_right_variance() -> None:
     d /= math.sqrt(k)
     noise = rng.laplace(0, math.sqrt(s2 / 2), (2, trials, k))
     estimates = np.sum((d + noise[0] - noise[1]) ** 2, axis=1) - 2 * k * s2
-    right = float(distance_variance(np.array([a]), k, s2, 14.0, 2 / k)[0])
+    right = float(Law(math.sqrt(s2), 14.0, 2 / k).variance(np.array([a]), k)[0])
     printed = 2 / k * a**2 + 2 * k * (7 * s2**2 - s2) + 4 * s2 * a
     assert abs(estimates.mean() - a) < 6 * math.sqrt(right / trials)
     assert estimates.var() == pytest.approx(right, rel=0.04)

@@ -83,3 +83,11 @@ def test_counts_show_an_atom_of_a_class_that_the_column_has_elsewhere() -> None:
     counts[-2] = 5000.0
     found = raked(GAIN, bins, counts, 10.0, 10_000.0, T)
     assert found.mass[found.atom & (found.left == -1)].sum() == pytest.approx(0.5, abs=0.02)
+
+
+def test_quantiles_of_a_class_are_those_of_its_components() -> None:
+    latent = Latent(np.array([0.5, 0.3, 0.2]), np.array([0, 1, 1]), np.array([0.0, -2.0, 2.0]), np.ones(3))
+    z = latent.quantiles(1, 10_000)
+    assert z.mean() == pytest.approx(-0.4, abs=0.02)
+    assert z.std() == pytest.approx(np.sqrt(1 + 4 - 0.16), abs=0.02)
+    assert latent.quantiles(0, 3)[1] == pytest.approx(0.0, abs=0.03)

@@ -267,3 +267,22 @@ def test_the_column_of_persons_must_be_there(custodian: Any, persons_schema: Pat
     outcome = custodian.release(custodian.write(ward))
     assert outcome.code == 2
     assert "'patient'" in outcome.err
+
+
+def test_auto_chooses_by_the_declared_number_of_rows(
+    custodian: Any, persons_schema: Path, visits: Any, quietly: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From Python as from the command line: which method is taken must not depend on a private number of rows."""
+    from gnomon import publish
+
+    asked: list[tuple[int, Any]] = []
+
+    def choose(schema: Any, rows: int, guarantee: Any) -> str:
+        asked.append((rows, guarantee.unit))
+        return "ron-gauss"
+
+    monkeypatch.setattr(publish, "choose", choose)
+    out = custodian.new_folder()
+    quietly(lambda: gn.publish(visits(), out, schema=custodian.schema_file, epsilon=1.0))
+    assert custodian.release(custodian.write(visits())).code == 0
+    assert asked == [(200, gn.Unit.PERSON)] * 2

@@ -106,3 +106,22 @@ def test_the_custodian_names_the_account(custodian: Any, ward: pa.Table) -> None
     exported = custodian.write(reordered(ward), "again.parquet")
     assert custodian.release(exported, "--account", "ward-2026").code == 3
     assert custodian.release(exported, "--account", "ward-2026", epsilon=0.5).code == 0
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["one ledger", "an account from another machine"])
+@pytest.mark.parametrize("same", [True, False], ids=["the same table", "another table"])
+def test_one_table_on_two_accounts_is_noticed(
+    custodian: Any, ward: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool, same: bool
+) -> None:
+    """Also where the first account came from another machine, with another key for its prints."""
+    data = custodian.write(ward)
+    assert custodian.release(data, "--account", "first").code == 0
+    if moved:
+        assert custodian.run("budget", "export", "first", "--out", tmp_path / "first.json").code == 0
+        monkeypatch.setenv("GNOMON_LEDGER", str(tmp_path / "there.sqlite"))
+        assert custodian.run("budget", "import", "first", "--from", tmp_path / "first.json").code == 0
+    if not same:
+        data = custodian.write(ward.slice(1), "other.parquet")
+    outcome = custodian.release(data, "--account", "second")
+    assert outcome.code == 0, outcome.err
+    assert ("was released from the account 'first' before" in outcome.err) == same

@@ -100,6 +100,15 @@ def test_the_trade_off_is_told(told: Callable[[], dict[str, str]], false_alarms:
     assert min(abs(share - power) for share in shown) < 0.1
 
 
+def test_the_report_tells_each_figure_once(told: Callable[[], dict[str, str]]) -> None:
+    """What a test reaches stands beside its picture, and the paragraph of the promise does not say it again."""
+    page = told()["report"]
+    mu = exact_mu(EPSILON, DELTA)
+    for share in (NORMAL.cdf(mu / 2), *(NORMAL.cdf(NORMAL.inv_cdf(a) + mu) for a in (0.01, 0.05))):
+        assert sum(abs(found - 100 * share) < 0.011 for found in percentages(page)) == 1
+    assert "every set of outcomes has at most 2.72 times the probability" in page
+
+
 def test_a_pure_release_is_told_by_its_bound(custodian: Any, ward: pa.Table) -> None:
     """Where the noise is not Gaussian, e^epsilon / (1 + e^epsilon) = 73.1% is what can be said at epsilon 1."""
     folder = custodian.publish(ward, gn.RonGauss(1.0, schema=custodian.schema))
@@ -136,3 +145,16 @@ def test_a_weak_promise_is_said(
         (line,) = gn.open_release(custodian.last.path).certificate.weak
         assert percentages(line)[0] > 99.9  # by epsilon
         assert percentages(line)[1] == pytest.approx(100 * NORMAL.cdf(exact_mu(epsilon, delta) / 2), abs=0.1)
+
+
+def test_many_releases_on_one_account_are_a_weak_promise(custodian: Any, ward: pa.Table) -> None:
+    """Each of them may be a good promise; together they are what the sum of their epsilons is."""
+    data, said = custodian.write(ward), []
+    for _ in range(3):
+        outcome = custodian.release(data, "--method", "ron-gauss", epsilon=3)
+        assert outcome.code == 0, outcome.err
+        said.append("add up to epsilon = 9, a weak promise" in plain(outcome.out))
+    assert said == [False, False, True]
+    shown = plain(custodian.run("budget", "show", "ward").out)
+    assert "The 3 releases of the account 'ward' add up to epsilon = 9, a weak promise" in shown
+    assert percentages(shown)[0] == pytest.approx(100 / (1 + math.exp(-9)), abs=0.02)

@@ -13,7 +13,10 @@ import gnomon as gn
 from gnomon.errors import DataError, OutputError
 from gnomon.release import folder
 from gnomon.release.folder import open_release, write_release
+from gnomon.release.map import PublicMap
 from gnomon.release.transform import transform_batches
+from gnomon.statistics.frame import Frame
+from gnomon.table.schema import Schema
 from gnomon.table.source import open_source
 
 
@@ -104,3 +107,17 @@ def test_a_folder_with_a_missing_or_broken_part_is_refused(tmp_path: Path, name:
         open_release(tmp_path / "out")
     with pytest.raises(DataError, match="does not exist"):
         open_release(tmp_path / "nowhere")
+
+
+def test_a_boolean_target_in_words_is_transformed_to_booleans(tmp_path: Path) -> None:
+    schema = Schema.loads(
+        'format = 2\n[columns.age]\nkind = "number"\nlow = 0\nhigh = 100\n'
+        '[columns.ill]\nkind = "boolean"\ntrue = ["J"]\nfalse = ["N"]\nrole = "target"\n'
+    )
+    (tmp_path / "ward.csv").write_text("age,ill\n30,J\n40,N\n50,?\n")
+    frame = Frame.identity(1, radius=1.0)
+    seen = pa.concat_tables(
+        transform_batches(open_source(tmp_path / "ward.csv", schema=schema), schema, PublicMap(frame))
+    )
+    assert seen["ill"].type == pa.bool_()
+    assert seen["ill"].to_pylist() == [True, False, None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import io
+import os
 import sqlite3
 import warnings
 from itertools import product
@@ -259,6 +260,38 @@ def test_one_charge_buys_one_set_of_answers(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".out*"))
 
 
+@pytest.mark.parametrize("way", ["another place", "a backup"])
+def test_a_copy_of_a_journal_pays_for_itself(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever copies what a killed release left behind, and goes on from both, would have two sets of answers."""
+    with pytest.raises(KilledError):
+        publish_with(tmp_path, 1, monkeypatch)
+    left, ledger = tmp_path / ".out.resume", Ledger(tmp_path / "ledger.sqlite")
+    kept = left.read_bytes()
+    if way == "another place":
+        (tmp_path / ".other.resume").write_bytes(kept)
+        publish(table(), made("ron-gauss", "class"), tmp_path / "other", ledger=ledger)
+        assert spent(tmp_path) == (4.0, 2)
+        publish_with(tmp_path, None, monkeypatch)
+    else:
+        os.link(left, tmp_path / "linked")  # so that the file system does not give the number to another file
+        publish_with(tmp_path, None, monkeypatch)
+        assert spent(tmp_path) == (2.0, 1)
+        (tmp_path / "out").rename(tmp_path / "published")
+        left.write_bytes(kept)
+        publish_with(tmp_path, None, monkeypatch)
+    assert spent(tmp_path) == (4.0, 2)
+
+
+def test_another_seed_is_another_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers that were measured through one projection are not those of another, and a seed that was asked for is used."""
+    with pytest.raises(KilledError):
+        publish_with(tmp_path, 1, monkeypatch, random_state=5)
+    assert publish_with(tmp_path, None, monkeypatch, random_state=6).seed_ == 6
+    assert spent(tmp_path) == (4.0, 2)
+
+
 def test_rows_that_were_drawn_are_paid_for_again(tmp_path: Path) -> None:
     """The first rows may have been seen, in memory or on a disk that filled up; others cost as much."""
 
@@ -271,3 +304,19 @@ def test_rows_that_were_drawn_are_paid_for_again(tmp_path: Path) -> None:
         publish(table(), made("jl-laplace", "class"), tmp_path / "out", ledger=ledger, progress=full)
     publish(table(), made("jl-laplace", "class"), tmp_path / "out", ledger=ledger)
     assert spent(tmp_path)[1] == 2
+
+
+def test_a_replay_does_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
+    """Linear algebra and clustering add in another order with other threads; a reader's machine has other threads."""
+    from threadpoolctl import threadpool_limits
+
+    schema = Schema.loads(SCHEMA).with_target("home")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GnomonWarning)
+        method = METHODS["synthesizer"](100.0, 1e-5, schema=schema)
+        with threadpool_limits(1):
+            publish(table(2000), method, tmp_path / "one", ledger=Ledger(tmp_path / "l.sqlite"))
+        assert any("class and cell" in event.statistic for event in method.events_)  # by clusters of k-means
+        with threadpool_limits(2):
+            write_release(read_measurements(tmp_path / "one").replay(), tmp_path / "two")
+    same_folder(tmp_path / "one", tmp_path / "two")

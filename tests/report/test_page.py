@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gnomon.privacy.certificate import Certificate
+from gnomon.privacy.certificate import Certificate, promise
 from gnomon.privacy.guarantee import Adjacency, Guarantee, PureDP, declared
 from gnomon.privacy.mechanism import Event
 from gnomon.privacy.sensitivity import Norm, Sensitivity
@@ -94,7 +94,7 @@ def test_the_page_tells_everything_that_it_should() -> None:
         "ε = 1",
         "pure, δ = 0",
         "73.2%",
-        certificate().statement,
+        promise(certificate().guarantee, certificate().rows),
         "the number of rows, 300",
         "count of every class discrete-laplace 2 (L1) 2 1 ε = 1",
         "counts onto the simplex",

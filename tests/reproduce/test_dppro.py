@@ -65,7 +65,7 @@ def test_every_experiment_runs_and_fills_its_table(name: str, data: Path, tmp_pa
 
 def test_a_captioned_sigma_is_the_noise_of_a_cell_of_0_and_1(data: Path) -> None:
     X = dppro.some(data, 40, 0)
-    method = dppro.release(X, dppro.epsilon_for(0.2), 4, "paper", 0)
+    method = dppro.release(X, 1.0, 4, "paper", 0, sigma=0.2)
     assert method.noise_std_ / 2 == pytest.approx(0.2, rel=1e-3)  # encoded cells are 2 apart
     delivered = method.certificate_.delivered
     assert delivered is not None

@@ -9,7 +9,7 @@ import pytest
 
 from gnomon.cli import main
 from gnomon.errors import DataError, ParameterError
-from gnomon.evaluate import cluster
+from gnomon.evaluation import cluster
 from gnomon.methods.baseline import exponential
 from gnomon.reproduce import experiments, named, pca_gauss, ron_gauss, ron_gauss_attack, tasks
 from gnomon.reproduce.compared import Method, worth

@@ -130,3 +130,27 @@ def test_a_sqlalchemy_engine(ward: Path) -> None:
     engine = sqlalchemy.create_engine(sqlalchemy.URL.create("sqlite", database=str(ward)))
     assert gn.open_database(engine, table="ward").n_rows() == 5000
     engine.dispose()
+
+
+def test_cells_are_read_as_the_schema_says_that_they_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Codes for missing cells and words for true and false, as in a file."""
+    path, schema = tmp_path / "coded.db", tmp_path / "schema.toml"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (x REAL, ill TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(1.0, "ja"), (-9.0, "nein")] * 50)
+    connection.close()
+    schema.write_text(
+        '[columns.x]\nkind = "number"\nlow = 0\nhigh = 3\nmissing = "indicator"\nmissing_values = [-9]\n'
+        '[columns.ill]\nkind = "boolean"\n'
+    )
+    url = f"sqlite:///{path}"
+    assert main(["check", "--schema", str(schema), "--database", url, "--table", "t"]) == 0, (
+        capsys.readouterr()
+    )
+    declared = gn.Schema.load(schema)
+    method = gn.RonGauss(epsilon=np.inf, not_private=True, random_state=1, schema=declared)
+    there = method.fit(gn.open_database(url, table="t", schema=declared)).answers_[0].value
+    cells = pa.table({"x": [1.0, None] * 50, "ill": [True, False] * 50})
+    assert np.array_equal(there, method.fit(cells).answers_[0].value)

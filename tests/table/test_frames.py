@@ -134,7 +134,7 @@ def test_arrays() -> None:
 def test_arrays_take_their_names_from_the_schema() -> None:
     schema = Schema.of_arrays(2, (0, 1), classes=[0, 1], names=["age", "height"])
     assert open_source([[1, 2], [3, 4]], [0, 1], schema).names == ["age", "height", "y"]
-    with pytest.raises(DataError, match="The array has 3 columns and the schema 2 features"):
+    with pytest.raises(DataError, match="X has 3 features, but gnomon is expecting 2"):
         open_source(np.zeros((4, 3)), schema=schema)
 
 
@@ -147,8 +147,8 @@ def test_masked_cells_of_an_array_are_missing() -> None:
 @pytest.mark.parametrize(
     ("data", "y", "sentence"),
     [
-        (np.zeros(5), None, r"rows and columns .n, d.. Got the shape .5,. instead"),
-        (np.zeros((5, 0)), None, "rows and columns"),
+        (np.zeros(5), None, r"2D array, rows and columns, got the shape .5,. instead"),
+        (np.zeros((5, 0)), None, "0 feature"),
         (np.zeros((5, 2)), np.zeros(4), r"one value per row, the shape .5,.. Got .4,. instead"),
         (pa.table({"a": [1]}), [1], "argument y is for arrays and frames"),
         (pd.DataFrame([[1, 2]]), None, "column name that is not text .0."),

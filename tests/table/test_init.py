@@ -284,3 +284,39 @@ def test_init_says_what_it_chose(tmp_path: Path, capsys: pytest.CaptureFixture[s
     )  # that cells may be missing is still to be said
     out.write_text(out.read_text().replace("# missing =", "missing ="))
     assert main(["check", str(path), "--schema", str(out)]) == 0
+
+
+def test_the_private_table_is_not_taken_for_a_public_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "ward.csv"
+    table.write_text("age,ward\n30,north\n40,south\n")
+    copy = tmp_path / "copy.csv"
+    copy.write_text(table.read_text())
+    for public in (table, copy):
+        code = main(["init", str(table), "--from-public", str(public), "--out", str(tmp_path / "s.toml")])
+        assert code == 2
+        assert "is the one to be released" in capsys.readouterr().err
+        assert not (tmp_path / "s.toml").exists()
+    copy.write_text("age,ward\n0,north\n120,east\n")
+    assert main(["init", str(table), "--from-public", str(copy), "--out", str(tmp_path / "s.toml")]) == 0
+    assert "will be published: go on only if anybody may see them" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "high"),
+    [("height_m", "2.5"), ("heightM", "2.5"), ("height_cm", "250"), ("height", "250")],
+)
+def test_a_unit_beside_a_name_decides_the_hint(name: str, high: str) -> None:
+    hint = number_hint(name)
+    assert hint is not None
+    assert hint.high == high
+
+
+def test_check_says_what_comes_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ward.csv").write_text("age\n30\n200\n")
+    (tmp_path / "s.toml").write_text('format = 2\n[columns.age]\nkind = "number"\nlow = 0\nhigh = 120\n')
+    assert main(["check", str(tmp_path / "ward.csv"), "--schema", str(tmp_path / "s.toml")]) == 0
+    said = capsys.readouterr().out
+    assert "would be clipped to them: age." in said
+    assert "--rows 2 --epsilon 1" in said

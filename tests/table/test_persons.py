@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gnomon.engine import base
 from gnomon.engine.local import LOCAL
-from gnomon.table import encode, persons
+from gnomon.table import persons
+from gnomon.table import rows as table_rows
 from gnomon.table.encode import EncodedRows, Encoder, RawNumbers
 from gnomon.table.persons import BoundedRecords, Bounding
 from gnomon.table.schema import Column, Schema
@@ -139,10 +141,10 @@ def test_a_table_larger_than_memory_has_the_same_rows(
         y = rng.random(len(table)) < 0.5 if target.kind == "boolean" else rng.random(len(table))
         table = table.append_column("y", pa.array(y))
     expected = used(table, schema(2, target))
-    monkeypatch.setattr(encode, "BATCH", batch)
+    monkeypatch.setattr(table_rows, "BATCH", batch)
     monkeypatch.setattr(persons, "PARTITIONS", 16)
     monkeypatch.setattr(persons, "CHUNK", 4096)
-    monkeypatch.setattr(encode, "BoundedRecords", lambda bounding: BoundedRecords(bounding, in_memory=10_000))
+    monkeypatch.setattr(base, "BoundedRecords", lambda bounding: BoundedRecords(bounding, in_memory=10_000))
     assert used(table, schema(2, target)) == expected
     shuffled = table.take(rng.permutation(len(table)))
     assert used(shuffled, schema(2, target)) == expected
@@ -201,3 +203,17 @@ def test_numbers_before_encoding_are_bounded_too() -> None:
     assert found.num_rows == 60
     assert set(found["a"].drop_null().to_pylist()) <= set(values.tolist())
     assert found["a"].to_numpy().tobytes() == found["b"].to_numpy().tobytes()
+
+
+def test_a_schema_may_have_persons_and_patterns() -> None:
+    text = """
+    [table]
+    person = "id"
+    rows_per_person = 2
+    columns = ["id", "lab_1", "lab_2"]
+    [columns.id]
+    kind = "identifier"
+    [columns."lab_*"]
+    kind = "boolean"
+    """
+    assert [column.name for column in Schema.loads(text).released] == ["lab_1", "lab_2"]

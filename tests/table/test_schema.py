@@ -57,9 +57,9 @@ REFUSED = [
     ),
     ("kind = 'number'\nlow = 0\nhigh = 1\nlo = 2", "unknown key 'lo'; its keys may be kind, low"),
     ("kind = 'number'\nname = 'd'\nlow = 0\nhigh = 1", "unknown key 'name'; its name is the one in brackets"),
-    ("kind = 'number'", "'c' has no low and high; declare low and high .* or write estimate = true"),
-    ("kind = 'number'\nlow = 0", "'c' has no high; declare low and high .* or write estimate = true"),
-    ("kind = 'date'\nlow = 2020-01-01", "'c' has no high; declare low and high from public knowledge.$"),
+    ("kind = 'number'", "'c' has no low and high; declare both .* or write estimate = true"),
+    ("kind = 'number'\nlow = 0", "'c' has no high; declare it .* or write estimate = true"),
+    ("kind = 'date'\nlow = 2020-01-01", "'c' has no high; declare it from public knowledge.$"),
     (
         "kind = 'number'\nlow = 2\nhigh = 2",
         "low of column 'c' must be below its high. Got low = 2 and high = 2",

@@ -13,7 +13,7 @@ from gnomon.audit.printed import covariance_attack
 from gnomon.audit.tail import tail_attack
 from gnomon.audit.vectors import count_attack, sum_attack
 from gnomon.audit.whole import likelihood_attack
-from gnomon.audit.worst import EXPECTED, SEED, worst_pair
+from gnomon.audit.worst import CROWD, EXPECTED, SEED, synthesizer_pair, worst_pair
 from gnomon.errors import ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
@@ -22,6 +22,7 @@ from gnomon.privacy.guarantee import Adjacency, ApproxDP, Guarantee, PureDP, Uni
 
 MANY = 32  # columns for each component of a projection that a paper's noise does not look at
 COMPONENTS = 2  # few, so that the worst event is not too rare to be seen
+ADAPTED = 0.04  # of epsilon, by which a step of the Synthesizer may vary
 _FIXED = {
     "lda-identity": 1,
     "synthesizer": "auto",
@@ -84,7 +85,7 @@ def _rows(estimator: Release, method: str, claim: Guarantee, p: int) -> list[Att
 
 def _likelihood(method: str, claim: Guarantee, components: int | None, calibration: str) -> Attack:
     worst = worst_pair(method, claim, components, calibration)
-    taken = METHODS[method]._get_param_names()
+    taken = METHODS[method].parameter_names()
     # what is drawn in public must be the same for both tables
     settings = {
         "bounds": (-1.0, 1.0),
@@ -97,6 +98,17 @@ def _likelihood(method: str, claim: Guarantee, components: int | None, calibrati
         claim.epsilon, claim.delta, **{key: value for key, value in settings.items() if key in taken}
     )
     return likelihood_attack(made, method, claim, worst.X, worst.y, pair=worst.pair)
+
+
+def synthesizer_attack(claim: Guarantee, target: str = "classes", n: int = CROWD) -> Attack:
+    """The Synthesizer as a whole, for a kind of target, a unit, an adjacency and a number of records.
+
+    Its frames follow earlier answers, so that even the worst record costs a step a little more or less.
+    """
+    worst = synthesizer_pair(claim, target, n)
+    settings = {"adjacency": claim.adjacency.value, "random_state": SEED, **worst.parameters}
+    made = METHODS["synthesizer"](claim.epsilon, claim.delta, **settings)
+    return likelihood_attack(made, "synthesizer", claim, worst.X, worst.y, pair=worst.pair, steady=ADAPTED)
 
 
 def _mechanisms(claim: Guarantee, p: int) -> list[Attack]:
@@ -120,7 +132,7 @@ def _columns(p: int) -> int:
 
 def _estimator(name: str, claim: Guarantee, p: int, calibration: str, unit: str) -> Release:
     kind = METHODS[name]
-    taken = kind._get_param_names()
+    taken = kind.parameter_names()
     wanted: dict[str, Any] = {
         "epsilon": claim.epsilon,
         "delta": claim.delta,

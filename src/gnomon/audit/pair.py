@@ -13,7 +13,7 @@ from gnomon.privacy.sensitivity import Norm
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
-Tables = Matrix | Sequence[Matrix]  # two tables (n, m), one array (2, n, m) where they have as many rows
+Tables = Matrix | Sequence[Any]  # two tables (n, m), one array (2, n, m) where they have as many rows
 Targets = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]  # what stands beside their rows
 
 

@@ -126,21 +126,26 @@ class PartTrials:
     """Trials whose runs have a score for each independent part: those of pure steps, then one of all Gaussian steps.
 
     Only the steps of `steady` are scored. They change by as much in every run, whatever came out before, so that the law
-    of a part's score does not depend on the others. Leaving out the rest hides something and spoils nothing.
+    of a part's score does not depend on the others (but for what they are allowed to vary by). Leaving out the rest
+    hides something and spoils nothing: of a step that for once has other parts, the score is 0.
     """
 
     trials: Trials
     steady: tuple[int, ...]
+    counts: dict[int, int] = field(default_factory=dict)  # of parts, by step
 
     @classmethod
-    def of(cls, trials: Trials) -> PartTrials:
-        costs = []
+    def of(cls, trials: Trials, allowed: float = STEADY) -> PartTrials:
+        costs, counts = [], []
         for i in range(CHECKED):
-            spent = map(cost, *trials.in_order(bool(i % 2)))
+            pairs = list(zip(*trials.in_order(bool(i % 2)), strict=True))
+            spent = [cost(*pair) for pair in pairs]
             costs.append([(one.epsilon, math.sqrt(one.squared_mu)) for one in spent])
-        held = np.array(costs)
-        varies = np.ptp(held, axis=0).max(axis=1)
-        return cls(trials, tuple(np.flatnonzero(varies <= STEADY).tolist()))
+            counts.append([len(parts(*pair)) if pair[0].kind in PURE else 1 for pair in pairs])
+        varies = np.ptp(np.array(costs), axis=0).max(axis=1)
+        steady = np.flatnonzero(varies <= allowed).tolist()
+        usual = np.median(np.array(counts), axis=0).astype(int)
+        return cls(trials, tuple(steady), {i: int(usual[i]) for i in steady})
 
     def covers(self, steps: list[Step]) -> bool:
         """Whether pure steps, and Gaussian ones, are among those that are scored where the release has any."""
@@ -167,13 +172,17 @@ class PartTrials:
         """The parts of pure steps, each with the place of its step, and the scores of Gaussian steps."""
         pairs = list(zip(*self.trials.in_order(neighbour), strict=True))
         steps = [(i, pairs[i]) for i in self.steady]
-        pure = [(i, part) for i, pair in steps if pair[0].kind in PURE for part in parts(*pair)]
+        pure = [(i, part) for i, pair in steps if pair[0].kind in PURE for part in self._parts(i, pair)]
         gaussian = [
             log_likelihood(second) - log_likelihood(first)
             for _, (first, second) in steps
             if first.kind in GAUSSIAN
         ]
         return pure, gaussian
+
+    def _parts(self, step: int, pair: tuple[Step, Step]) -> list[Part]:
+        found = parts(*pair)
+        return found if len(found) == self.counts[step] else [Part(0.0, 0.0)] * self.counts[step]
 
 
 def likelihood_attack(
@@ -184,11 +193,12 @@ def likelihood_attack(
     y: Targets | None = None,
     *,
     pair: str,
+    steady: float = STEADY,
 ) -> Attack:
     """X and y are two neighbouring tables; the score is the likelihood ratio of all that came out.
 
     Pure releases by matrix noise, and pure steps beside Gaussian ones, are scored part by part: their noises are
-    independent.
+    independent. `steady` is how far the cost of such a step may vary between runs.
     """
     trials = Trials.of(method, claim, X, y)
     steps = trials.run(False)[0]
@@ -198,7 +208,7 @@ def likelihood_attack(
         family = sketch_family(claim.delta, steps[0].released.shape[1])
     mixed = claim.delta > 0 and kinds <= GAUSSIAN | PURE and bool(kinds & GAUSSIAN) and bool(kinds & PURE)
     apart = mixed or ("matrix-laplace" in kinds and kinds <= PURE and claim.delta == 0)
-    by_parts = PartTrials.of(trials) if apart else None
+    by_parts = PartTrials.of(trials, steady) if apart else None
     if by_parts is not None and not by_parts.covers(steps):  # nothing to add up: all in one score
         by_parts, mixed = None, False
     groups = () if by_parts is None else by_parts.groups()

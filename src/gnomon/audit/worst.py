@@ -8,17 +8,21 @@ that the ball around them is small.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from gnomon.audit.pair import Tables, Targets
-from gnomon.privacy.guarantee import Adjacency, Guarantee, PureDP
+from gnomon.privacy.guarantee import Adjacency, Guarantee, PureDP, Unit
 from gnomon.privacy.mechanism import best_spend
 from gnomon.projection.orthonormal import haar
+from gnomon.table.column import Column
+from gnomon.table.schema import Schema
 
 Matrix = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -26,12 +30,10 @@ SEED = 0  # of public draws, so that both tables and the attacker see the same p
 HIDDEN = (
     16  # columns behind a projection to one: a ball that holds most rows is far smaller than the worst row
 )
+FEW_ROWS = 10
 CROWD = 300  # records at zero, around which a method draws a small ball
 
 FEW = {"candidates": 256, "queries": 1, "database_rows": 1, "random_state": SEED}
-MAGNITUDE = 1000  # of a private number of rows, where none is declared
-
-
 EXPECTED = 1000  # rows: the public order of magnitude where their number is private
 
 
@@ -116,6 +118,62 @@ def _corners(claim: Guarantee, components: int | None) -> Worst:
     return Worst(X, y, "orthogonal rows of two classes", {"classes": [0, 1]})
 
 
+def synthesizer_pair(claim: Guarantee, target: str = "classes", n: int = CROWD) -> Worst:
+    """The worst pair of the Synthesizer among n records, for each kind of target ("classes", "number" or "none").
+
+    Corners of the box, or a record more; a person comes with as many equal records as may be used.
+    """
+    # beside a constant of weight w, rows are farthest apart where their product is -w^2; that of few rows has weight 1
+    angle = math.pi / 4 + math.acos(-0.75 if target == "none" and n < FEW_ROWS else -0.25)
+    other = np.array([math.cos(angle), math.sin(angle)])
+    X, labels = _tables(np.ones(2), other / np.abs(other).max(), (0, 1), n=n)
+    assert labels is not None
+    targets: dict[str, tuple[Any, dict[str, Any]]] = {
+        "classes": (labels, {"classes": [0, 1]}),
+        "number": (1.0 - 2.0 * labels, {"target_bounds": (-1.0, 1.0)}),
+        "none": (None, {}),
+    }
+    y, more = targets[target]
+    worst = Worst(
+        X, y, "corners of the box" + " and targets" * (y is not None), {**more, "bounds": (-1.0, 1.0)}
+    )
+    if claim.adjacency is Adjacency.REPLACE_ONE:
+        return worst
+    if claim.unit is Unit.PERSON:
+        return _person(worst, target, claim.rows)
+    worst = worst.added()
+    return replace(worst, parameters={**worst.parameters, "expected_rows": EXPECTED})
+
+
+def _person(worst: Worst, target: str, rows: int) -> Worst:
+    """The first table without the records of one person, and with as many copies of the first record."""
+    columns = {f"c{j}": worst.X[0][:, j] for j in range(worst.X[0].shape[1])}
+    if worst.y is not None:
+        columns["y"] = worst.y[0]
+    record, others = (
+        {name: cells[part] for name, cells in columns.items()} for part in (slice(1), slice(1, None))
+    )
+    without = pa.table({**others, "who": [f"p{i}" for i in range(len(worst.X[0]) - 1)]})
+    new = pa.table(
+        {**{name: np.repeat(cells, rows) for name, cells in record.items()}, "who": ["new"] * rows}
+    )
+    schema = Schema(
+        name="audit",
+        rows=EXPECTED,
+        person="who",
+        rows_per_person=rows,
+        columns=(Column(name="who", kind="identifier"), *(_declared(name, target) for name in columns)),
+    )
+    tables = (without, pa.concat_tables([without, new]))
+    return Worst(tables, None, f"one person more, with {rows} records", {"schema": schema})
+
+
+def _declared(name: str, target: str) -> Column:
+    if name == "y" and target == "classes":
+        return Column(name=name, kind="category", values=(0, 1), role="target")
+    return Column(name=name, kind="number", low=-1.0, high=1.0, role="target" if name == "y" else None)
+
+
 def _pca_gauss(claim: Guarantee, components: int | None) -> Worst:
     """Corners, and all directions are kept, so that no PCA can turn away from the record."""
     found = _corners(claim, components)
@@ -165,8 +223,8 @@ def _exponential(claim: Guarantee, components: int | None) -> Worst:
 
 def _exponential_added() -> Worst:
     """As many rows as the public order of magnitude, half of them in the half-space: one more decides who errs less."""
-    X = np.ones((MAGNITUDE + 1, 1))
-    X[MAGNITUDE // 2 + 1 :] = -1.0
+    X = np.ones((EXPECTED + 1, 1))
+    X[EXPECTED // 2 + 1 :] = -1.0
     return Worst((X[1:], X), None, "one record more", dict(FEW))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnomon.commands.options import ClaimedDelta, Epsilon, Neighbouring
-from gnomon.commands.terminal import console, say
+from gnomon.commands.terminal import console, facts, say
 
 if TYPE_CHECKING:
     from gnomon.audit import Finding
@@ -66,6 +66,20 @@ def run(
         found.append(audit(attack, max(FEWEST, runs // attack.slow) if runs >= FEWEST else runs))
     _print(found)
     broken = [finding for finding in found if finding.broken]
+    facts(
+        holds=not broken,
+        attacks=[
+            {
+                "attack": finding.attack.name,
+                "neighbours": finding.attack.pair,
+                "runs": finding.runs,
+                "claimed": finding.attack.claim.epsilon,
+                "at least (95%)": finding.epsilon,
+                "at least (99.9%)": finding.certain,
+            }
+            for finding in found
+        ],
+    )
     if broken:
         say(f"The claim does NOT hold: {_why(broken[0])}.")
         raise typer.Exit(BROKEN)

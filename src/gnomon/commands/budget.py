@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gnomon.commands.options import LedgerFile, one_of
-from gnomon.commands.terminal import console, printable, say
+from gnomon.commands.speech import speaking
+from gnomon.commands.terminal import console, facts, printable, say
 from gnomon.errors import LedgerError, ParameterError
 from gnomon.privacy.guarantee import USUAL_CAP
 
@@ -35,6 +37,7 @@ AccountName = Annotated[
 
 
 @app.command()
+@speaking
 def show(
     account: Annotated[
         str | None,
@@ -50,13 +53,15 @@ def show(
 
     book = Ledger(ledger)
     balances = book.accounts() if account is None else [book.show(account)]
+    facts(accounts=[asdict(balance) for balance in balances])
     for balance in balances:
-        say(left(balance))
+        tell_left(balance)
     if not balances:
         say("The ledger has no account.")
 
 
 @app.command()
+@speaking
 def cap(
     account: AccountName,
     epsilon: Annotated[
@@ -117,10 +122,13 @@ def cap(
         )
     book = Ledger(ledger)
     kind = {"unit": Unit(unit), "adjacency": Adjacency(adjacency), "rows": rows_per_person}
-    say(left(book.cap(account, epsilon, delta, **kind)))  # type: ignore[arg-type]
+    balance = book.cap(account, epsilon, delta, **kind)  # type: ignore[arg-type]
+    facts(**asdict(balance))
+    say(left(balance))
 
 
 @app.command()
+@speaking
 def history(account: AccountName, ledger: LedgerFile = None) -> None:
     """List every cap and every charge of an account, oldest first.
 
@@ -131,6 +139,7 @@ def history(account: AccountName, ledger: LedgerFile = None) -> None:
     from gnomon.privacy.ledger import Ledger
 
     entries = Ledger(ledger).history(account)
+    facts(account=account, entries=[asdict(entry) for entry in entries])
     if not entries:
         say(f"Nothing was spent from {account}, and no cap was set.")
         return
@@ -147,6 +156,7 @@ def history(account: AccountName, ledger: LedgerFile = None) -> None:
 
 
 @app.command()
+@speaking
 def export(
     account: AccountName,
     out: Annotated[
@@ -168,10 +178,12 @@ def export(
     document = Ledger(ledger).export(account)
     with new_file(out, mode=0o600) as path:
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    facts(account=account, out=out, entries=len(document["entries"]))
     say(f"Wrote {out}: {len(document['entries'])} entries of {account}. It is not for publication.")
 
 
 @app.command("import")
+@speaking
 def import_(
     account: AccountName,
     file: Annotated[
@@ -187,6 +199,7 @@ def import_(
 
     book = Ledger(ledger)
     added = book.import_account(_document(file), account)
+    facts(added=added, **asdict(book.show(account)))
     say(f"Added {added} entr{'y' if added == 1 else 'ies'}. {left(book.show(account))}")
 
 
@@ -207,6 +220,15 @@ def _what(entry: Entry) -> str:
     table = f"from {entry.table}" if entry.table else ""
     asked = f"(itself {entry.asked})" if entry.asked else ""
     return " ".join(part for part in (entry.method, entry.note, table, asked) if part)
+
+
+def tell_left(balance: Balance) -> None:
+    """What is left, and that all releases together are a weak promise where they are."""
+    from gnomon.privacy.meaning import weak_together
+
+    say(left(balance))
+    if weak := weak_together(balance.account, balance.charges, balance.epsilon_spent, balance.delta_spent):
+        say(f"Note: {weak}")
 
 
 def left(balance: Balance) -> str:

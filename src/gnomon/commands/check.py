@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnomon.commands.options import Database, DataOrDatabase, SchemaFile, SqlQuery, SqlTable, Target, opened
-from gnomon.commands.terminal import Watch, console, printable, say
+from gnomon.commands.terminal import Watch, console, facts, printable, say
 from gnomon.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def run(
     from gnomon.table.gaps import load_gaps
 
     gaps = load_gaps(schema)
+    facts(open=list(gaps.sentences))
     _print_gaps(gaps.sentences)
     if gaps.schema is None:
         raise SchemaError(gaps.sentences[0] + _more(len(gaps.sentences)))
@@ -47,7 +50,15 @@ def run(
     with Watch(passes=1) as watch:
         report = check(source, declared, watch)
     _print(replace(report, undeclared=tuple(name for name in report.undeclared if not gaps.cover(name))))
-    for remark in diagnose(source, declared, report):
+    diagnosed = list(diagnose(source, declared, report))
+    facts(
+        rows=report.rows,
+        columns={column.name: _counts(column) for column in report.columns},
+        problems=list(report.problems),
+        remarks=[*report.remarks, *diagnosed],
+        fits=report.ok and not gaps.sentences,
+    )
+    for remark in diagnosed:
         say(remark)
     if any(column.problem for column in report.columns):
         say(
@@ -57,18 +68,53 @@ def run(
         raise SchemaError(gaps.sentences[0] + _more(len(gaps.sentences) + len(report.problems)))
     if not report.ok:
         raise DataError(report.problems[0] + _more(len(report.problems)))
-    say("The table fits its schema: a strict release would accept it.")
+    out = [column.name for column in report.columns if column.out_of_bounds]
+    if out:
+        named = ", ".join(out[:5]) + (" and more" if len(out) > 5 else "")
+        say(
+            f"Cells out of bounds would be clipped to them: {named}. Widen the bounds if these cells can be right."
+        )
+    more = "" if loaded.rows is not None else f" --rows {report.rows}"
+    say(f"The table fits its schema. Next: gnomon plan --schema {schema}{more} --epsilon 1")
+
+
+def _counts(column: Any) -> dict[str, int]:
+    return {
+        "missing": column.missing,
+        "out of bounds": column.out_of_bounds,
+        "not declared": column.unknown,
+        "wrong type": column.alien,
+    }
 
 
 def _more(count: int) -> str:
     return "" if count == 1 else f" (the first of {count} problems, listed above)"
 
 
+def grouped(sentences: Sequence[str]) -> list[str]:
+    """Sentences about columns, those that say the same of three or more columns as one."""
+    by_words: dict[str, list[str]] = {}
+    for sentence in sentences:
+        found = re.match(r"The column ('(?:[^'\\\\]|\\\\.)*'|\"[^\"]*\") ", sentence)
+        words = sentence if found is None else f"The column \0 {sentence[found.end() :]}"
+        by_words.setdefault(words, []).append("" if found is None else found.group(1))
+    lines = []
+    for words, names in by_words.items():
+        if len(names) < 3 or "\0" not in words:
+            lines += [words.replace("\0", name) for name in names]
+            continue
+        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        lines.append(
+            f"Each of the {len(names)} columns {shown} {words.removeprefix('The column ').removeprefix(chr(0) + ' ')}"
+        )
+    return lines
+
+
 def _print_gaps(sentences: tuple[str, ...]) -> None:
     if sentences:
         many = "1 declaration" if len(sentences) == 1 else f"{len(sentences)} declarations"
         say(f"{many} of the schema to be completed; the cells of these columns are not checked yet.")
-    for sentence in sentences:
+    for sentence in grouped(sentences):
         say(f"- {sentence}")
 
 
@@ -81,7 +127,7 @@ def _print(report: CheckReport) -> None:
         table.add_column(head, justify="right")
     plain = 0
     for column in report.columns:
-        counts = (column.missing, column.out_of_bounds, column.unknown, column.alien)
+        counts = _counts(column).values()
         if any(counts):
             table.add_row(printable(column.name), *(f"{count:,}" if count else "-" for count in counts))
         else:
@@ -97,6 +143,5 @@ def _print(report: CheckReport) -> None:
         say(f"Not in the schema, and never read: {', '.join(report.undeclared)}.")
     for remark in report.remarks:
         say(remark)
-    if report.problems:
-        for problem in report.problems:
-            say(f"- {problem}")
+    for problem in grouped(report.problems):
+        say(f"- {problem}")

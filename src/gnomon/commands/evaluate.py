@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.terminal import Watch, say
+from gnomon.commands.terminal import Watch, facts, say
 from gnomon.errors import ParameterError
 
 if TYPE_CHECKING:
-    from gnomon.evaluate.evaluation import Evaluation
+    from gnomon.evaluation.result import Evaluation
 
 NAME = "evaluate"
 
@@ -26,15 +26,24 @@ def run(
             help="A release folder; repeat it for independent releases of the same table.",
         ),
     ],
-    real: Annotated[Path, typer.Option("--real", metavar="TRAIN", help="The table that was released.")],
-    test: Annotated[
-        Path,
-        typer.Option("--test", metavar="TEST", help="Real rows of the same kind that were not released."),
-    ],
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="A new folder for metrics.json and evaluation.html."),
     ],
+    real: Annotated[
+        Path | None,
+        typer.Option(
+            "--real", metavar="TRAIN", help="The table that was released, if not made with --holdout."
+        ),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            "--test",
+            metavar="TEST",
+            help="Real rows of the same kind that were not released; by default what --holdout kept back.",
+        ),
+    ] = None,
     task: Annotated[
         str | None,
         typer.Option(
@@ -42,7 +51,7 @@ def run(
         ),
     ] = None,
     trials: Annotated[
-        int, typer.Option("--trials", metavar="N", help="How often rows are resampled for the intervals.")
+        int, typer.Option("--trials", metavar="N", help="How often rows are drawn again for the intervals.")
     ] = 5,
     rows: Annotated[
         int, typer.Option("--rows", metavar="N", help="At most so many rows to train on, and to test on.")
@@ -68,10 +77,10 @@ def run(
     The result compares with the real data. It is for you, the custodian, and not for release: it spends no
     budget because nobody else may see it.
 
-    [bold]Example[/]: gnomon evaluate --release ward-release --real ward.parquet --test held-out.parquet --out worth
+    [bold]Example[/]: gnomon evaluate --release ward-release --real ward.parquet --test new.parquet --out worth
     """
-    from gnomon.evaluate.limits import Limits
-    from gnomon.evaluate.run import evaluate
+    from gnomon.evaluation.limits import Limits
+    from gnomon.evaluation.run import evaluate
     from gnomon.release.folder import check_place
 
     check_place(out)
@@ -95,10 +104,14 @@ def run(
 
 
 def _tell(found: Evaluation, out: Path) -> None:
-    from gnomon.evaluate.evaluation import STAMP
-    from gnomon.evaluate.page import summary
+    from gnomon.evaluation.page import summary, worst_sentence
+    from gnomon.evaluation.result import STAMP
 
+    facts(out=out, summary=summary(found), worst=[column.name for column in found.worst], **found.to_dict())
     say(summary(found))
+    worst = worst_sentence(found)
+    if worst is not None:
+        say(worst)
     for note in found.notes:
         say(f"  {note}")
     say(f"Wrote {out / 'metrics.json'} and {out / 'evaluation.html'}.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gnomon.commands.output import new_file
-from gnomon.commands.terminal import say
+from gnomon.commands.terminal import facts, say
 
 NAME = "export"
 
@@ -33,4 +33,5 @@ def run(
     with new_file(registry) as file:
         text = registry_text(opened.certificate, opened.schema, synthetic=opened.synthetic)
         file.write_text(text, encoding="utf-8")
+    facts(out=registry, open=list(OPEN))
     say(f"Wrote {registry}. Fill in: {', '.join(OPEN)}.")

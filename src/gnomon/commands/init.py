@@ -9,7 +9,7 @@ import typer
 
 from gnomon.commands.options import Database, DataOrDatabase, SqlQuery, SqlTable, opened
 from gnomon.commands.output import new_file
-from gnomon.commands.terminal import say
+from gnomon.commands.terminal import facts, say
 
 NAME = "init"
 
@@ -36,7 +36,7 @@ def run(
         typer.Option(
             "--from-public",
             metavar="FILE",
-            help="A table that needs no protection, to learn bounds and categories from.",
+            help="Another table, which anybody may see: its bounds and categories go into the schema, and are published.",
         ),
     ] = None,
 ) -> None:
@@ -49,9 +49,11 @@ def run(
     """
     from gnomon.table.codebook import read_codebook
     from gnomon.table.draft import draft
-    from gnomon.table.learn import learn
+    from gnomon.table.learn import learn, refuse_same
 
     book = None if codebook is None else read_codebook(codebook)
+    if from_public is not None and data is not None:
+        refuse_same(from_public, data)
     given = data if database is None else opened(data, database, query, table)
     drafted = draft(given, book, None if from_public is None else learn(from_public))
     with new_file(out) as file:
@@ -59,7 +61,9 @@ def run(
     say(f"Wrote {out}: {len(drafted.names):,} columns, drafted from their names, types and form.")
     for remark in drafted.remarks:
         say(remark)
-    count, named = len(drafted.gaps()), data or "--database ..."
+    gaps = drafted.gaps()
+    facts(out=out, columns=list(drafted.names), remarks=list(drafted.remarks), open=list(gaps))
+    count, named = len(gaps), data or "--database ..."
     if count:
         many = "1 declaration is" if count == 1 else f"{count} declarations are"
         say(f"{many} to be completed from public knowledge; then: gnomon check {named} --schema {out}")

@@ -157,7 +157,7 @@ def opened(
         return open_source(data, schema=schema)
     from gnomon.table.database import open_database
 
-    return open_database(database, query=query, table=table, schema=schema)
+    return open_source(open_database(database, query=query, table=table, schema=schema), schema=schema)
 
 
 def delta_of(text: str) -> float | str:

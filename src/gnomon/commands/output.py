@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gnomon.errors import OutputError
+from gnomon.errors import OutputError, ParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @contextmanager
@@ -38,3 +43,28 @@ def new_file(out: Path, *, mode: int = 0o644) -> Iterator[Path]:
         ) from None
     finally:
         beside.unlink(missing_ok=True)
+
+
+def format_of(out: Path) -> str:
+    """The format of a file of rows, by its ending."""
+    if out.suffix not in (".parquet", ".csv"):
+        raise ParameterError(
+            f"The file {str(out)!r} must end in .parquet or .csv; give it one of these endings."
+        )
+    return out.suffix[1:]
+
+
+def write_tables(file: Path, tables: Iterator[pa.Table], format: str) -> int:
+    """Stream rows to a file; returns how many they were."""
+    from gnomon.release.formats import FORMATS
+
+    first = next(tables)
+    rows = 0
+    writer = FORMATS[format].writer(file, first.schema)
+    try:
+        for table in itertools.chain([first], tables):
+            writer.write_table(table)
+            rows += table.num_rows
+    finally:
+        writer.close()
+    return rows

@@ -16,7 +16,7 @@ from gnomon.commands.options import (
     delta_of,
     one_of,
 )
-from gnomon.commands.terminal import console, say
+from gnomon.commands.terminal import console, facts, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +66,7 @@ def run(
         loaded, rows, epsilon=epsilon, delta=delta_of(delta), target=target, unit=unit, adjacency=adjacency
     )
     guarantee = found.guarantee
+    facts(**found.to_dict())
     shown = "pure" if guarantee.delta == 0 else f"delta = {guarantee.delta:g}"
     say(
         f"{found.rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,8 +31,9 @@ from gnomon.commands.options import (
     one_of,
     opened,
 )
-from gnomon.commands.terminal import Watch, say
-from gnomon.errors import ParameterError
+from gnomon.commands.settings import set_inputs
+from gnomon.commands.terminal import Watch, detail, facts, say
+from gnomon.errors import InterruptionError, ParameterError
 
 if TYPE_CHECKING:
     from gnomon.methods.base import Release
@@ -81,6 +84,14 @@ def run(
             "says so.",
         ),
     ] = "sound",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other input of the method, as often as needed: --set pca_share=0.2.",
+        ),
+    ] = None,
     format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="parquet or csv.")] = "parquet",
     seed: Annotated[
         int | None,
@@ -108,6 +119,15 @@ def run(
             help="Refuse a table with cells that do not fit, before the charge; the promise is then for tables that do.",
         ),
     ] = False,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            "--holdout",
+            metavar="SHARE",
+            help="Keep so many of the rows back, such as 0.2, in a folder beside the release that only you can read; "
+            "'gnomon evaluate' tests on them.",
+        ),
+    ] = None,
     engine: EngineName = "local",
     cluster: Cluster = None,
     shared: Shared = None,
@@ -132,7 +152,7 @@ def run(
 
     [bold]Example[/]: gnomon release ward.parquet --schema schema.toml --epsilon 1 --out ward-release
     """
-    from gnomon.commands.budget import left
+    from gnomon.commands.budget import tell_left
     from gnomon.engine.choice import engine_named
     from gnomon.privacy.ledger import Ledger
     from gnomon.publish import publish
@@ -160,7 +180,10 @@ def run(
         random_state=seed,
         not_private=not_private,
     )
-    with engine_named(engine, cluster, shared) as engine_, Watch(passes=_passes(declared) + strict) as watch:
+    set_inputs(estimator, settings or [])
+    passes = _passes(chosen, declared) + strict + (holdout is not None)
+    detail(f"method {chosen}, account {account or declared.budget_account}, ledger {Ledger(ledger).path}")
+    with _interruptible(), engine_named(engine, cluster, shared) as engine_, Watch(passes=passes) as watch:
         balance = publish(
             source,
             estimator,
@@ -174,9 +197,28 @@ def run(
             engine=engine_,
             sign=sign,
             even_if_useless=even_if_useless,
+            holdout=holdout,
         )
     _tell(estimator, out, rows)
-    say(left(balance))
+    if holdout is not None:
+        from gnomon.release.holdout import place_of
+
+        facts(holdout=place_of(out))
+        say(
+            f"Kept back for you alone, and not part of the release: {out}-holdout. "
+            f"See what the release is worth: gnomon evaluate --release {out} --out {out}-worth"
+        )
+    facts(balance=asdict(balance))
+    tell_left(balance)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C with the sentence that the library has for it."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise InterruptionError(str(stop) or "Interrupted before the charge: nothing was spent.") from None
 
 
 def _schema(
@@ -226,7 +268,7 @@ def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
     from gnomon.methods import METHODS
 
     method = METHODS[name]
-    taken = method._get_param_names()
+    taken = method.parameter_names()
     if "unit" in taken:
         parameters["unit"] = unit
     elif unit != "row":
@@ -234,9 +276,12 @@ def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
     return method(**{key: value for key, value in parameters.items() if key in taken})
 
 
-def _passes(schema: Schema) -> int:
-    """Over the rows: one to encode them, two to estimate bounds, as a rule two of the method, one to write."""
-    return 4 + (2 if schema.estimated else 0)
+_MEASURED = {"synthesizer": 6, "ron-gauss": 2, "pca-gauss": 3, "dprp": 3, "jl-laplace": 1, "dppro": 1}
+
+
+def _passes(method: str, schema: Schema) -> int:
+    """Over the rows: one to encode them, two to estimate bounds, those of the method at most, and one to write."""
+    return 2 + _MEASURED.get(method, 2) + (2 if schema.estimated else 0)
 
 
 def _tell(estimator: Release, out: Path, rows: int | None) -> None:
@@ -247,6 +292,18 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     guarantee: Guarantee = estimator.guarantee_
     count = estimator.n_rows_ if rows is None else rows
     columns = len(estimator.data_schema_.released)
+    facts(
+        out=out,
+        method=estimator.name,
+        rows=count,
+        columns=columns,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        unit=guarantee.unit.value,
+        adjacency=guarantee.adjacency.value,
+        holds=estimator.certificate_.holds,
+        weak=list(estimator.certificate_.weak),
+    )
     say(f"Released {out}: {count:,} rows, {columns:,} columns, by {estimator.name}.")
     if not estimator.certificate_.holds:
         say(f"NOT PRIVATE as declared. {estimator.certificate_.statement}")
@@ -256,8 +313,9 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
     guess = percent_up(best_guess(certificate), len(certificate.attacks))
     say(
         f"Guarantee: epsilon = {guarantee.epsilon:g}{delta} for {protects(guarantee)}. Of two versions of it that are "
-        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%). {trade_off(certificate)}"
+        f"equally likely, nobody names the true one more than {guess} of the time (a coin: 50%)."
     )
+    detail(trade_off(certificate))
     for weak in certificate.weak:
         say(f"Note: {weak}")
     for note in [*certificate.caveats, *_notes(estimator)]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.commands.terminal import Watch, complain, console, say
+from gnomon.commands.terminal import Watch, complain, console, facts, say
 from gnomon.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def run(
     from gnomon.reproduce import experiments, named, reproduce
 
     if listed:
+        facts(experiments={one.name: one.title for one in experiments().values()})
         _print(list(experiments().values()))
         return
     if name is None or data is None or out is None:
@@ -79,6 +80,7 @@ def run(
             continue
         for record in results.errors:
             complain(f"no value for {record.row}, {record.column}: {record.error}")
+        facts(**{experiment.name: out / experiment.name / "table.md"})
         say(f"Wrote {out / experiment.name / 'table.md'}.")
     if refused:
         raise DataError(f"{refused} of {len(wanted)} experiments lacked their data, as said above.")

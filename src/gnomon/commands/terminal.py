@@ -1,18 +1,67 @@
-"""What a person at the terminal sees: plain lines on stdout, progress on stderr."""
+"""What a person at the terminal sees: plain lines on stdout, progress on stderr; or facts as JSON, for programs."""
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
 PATIENCE = 10.0  # seconds between plain lines where there is no terminal to draw on
+WIDTH = 80  # columns that a line of progress fits
+_STAGE = 40  # letters of what a pass does
+
+
+@dataclass
+class Output:
+    """How one command speaks: as lines, as one JSON object, or not at all beside errors."""
+
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+_output = Output()
+
+
+def output() -> Output:
+    """How the present command speaks."""
+    return _output
+
+
+def set_output(*, json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
+    """Begin a command that speaks so."""
+    global _output
+    _output = Output(json, quiet, verbose)
+
+
+def facts(**values: Any) -> None:
+    """Keep what a command found, for --json."""
+    _output.facts.update(values)
+
+
+def print_facts() -> None:
+    """The one JSON object of a command."""
+    print(json.dumps(_plain(_output.facts), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def console() -> Console:
@@ -20,7 +69,8 @@ def console() -> Console:
     from rich.console import Console
 
     wide = None if sys.stdout.isatty() else 200
-    return Console(highlight=False, markup=False, width=wide, soft_wrap=not sys.stdout.isatty())
+    quiet = _output.quiet or _output.json
+    return Console(highlight=False, markup=False, width=wide, soft_wrap=not sys.stdout.isatty(), quiet=quiet)
 
 
 def printable(text: str) -> str:
@@ -29,7 +79,14 @@ def printable(text: str) -> str:
 
 
 def say(line: str = "") -> None:
-    print(printable(line))
+    if not (_output.quiet or _output.json):
+        print(printable(line))
+
+
+def detail(line: str) -> None:
+    """A line for who asked for more (-v)."""
+    if _output.verbose:
+        complain(line)
 
 
 def complain(line: str) -> None:
@@ -46,10 +103,10 @@ class Watch:
         self._clock = clock
         self._stages: dict[str, TaskID | None] = {}
         self._bars: Progress | None = None
-        self._last = clock()
+        self._last = self._began = clock()
 
     def __enter__(self) -> Watch:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not _output.quiet and not _output.json:
             self._bars = _bars(self.unit)
             self._bars.start()
         return self
@@ -59,27 +116,31 @@ class Watch:
     ) -> None:
         if self._bars is not None:
             self._bars.stop()
+        self._ended()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        new = stage not in self._stages
-        if new:
+        if stage not in self._stages:
+            self._ended()
             self._stages[stage] = None
+            self._began = self._clock()
         if self._bars is not None:
             self._draw(self._bars, stage, done, total)
-        elif self._clock() - self._last >= PATIENCE:
+        elif not _output.quiet and self._clock() - self._last >= PATIENCE:
             self._last = self._clock()
             of = "" if total is None else f" of {total:,}"
             complain(f"{self.label(stage)}: {done:,}{of} {self.unit}")
 
+    def _ended(self) -> None:
+        if self._stages:
+            detail(f"{self.label(list(self._stages)[-1])}: {self._clock() - self._began:.1f} seconds")
+
     def label(self, stage: str) -> str:
-        """The stage, and how many passes over the rows are left after it."""
+        """Which pass over the rows it is, of how many, and what it does; short enough for a line."""
+        shown = stage if len(stage) <= _STAGE else f"{stage[: _STAGE - 1].rstrip(' ,')}…"
         if self.passes == 0:
-            return stage
+            return shown
         number = list(self._stages).index(stage) + 1
-        left = max(0, self.passes - number)
-        return (
-            f"{stage} ({'last pass' if left == 0 else f'{left} passes left' if left > 1 else '1 pass left'})"
-        )
+        return f"pass {number} of {max(self.passes, number)}, {shown}"
 
     def _draw(self, bars: Progress, stage: str, done: int, total: int | None) -> None:
         task = self._stages[stage]
@@ -91,14 +152,20 @@ class Watch:
 
 def _bars(unit: str) -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+    screen = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
+        TextColumn("{task.description}", table_column=_column(ratio=1)),
+        BarColumn(bar_width=10),
+        TaskProgressColumn(),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True, width=min(WIDTH, screen.width)),
         transient=True,
     )
+
+
+def _column(ratio: int) -> Any:
+    from rich.table import Column
+
+    return Column(ratio=ratio, no_wrap=True, overflow="ellipsis")

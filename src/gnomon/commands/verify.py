@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gnomon.commands.terminal import Watch, say
+from gnomon.commands.terminal import Watch, facts, say
 
 NAME = "verify"
 
@@ -34,6 +34,14 @@ def run(
     with Watch(passes=1) as watch:
         found = verify(folder, key=key, progress=watch)
     certificate, signature = found.release.certificate, found.signature
+    facts(
+        folder=folder,
+        files=list(certificate.files),
+        replayed=found.replayed,
+        signed_by=None if signature is None else signature.fingerprint,
+        holds=certificate.holds,
+        notes=list(found.notes),
+    )
     say(
         f"{folder} is what its certificate says: {len(certificate.files)} files, hashes, schema, ranges and losses agree."
     )

@@ -69,6 +69,7 @@ def main(folder: Path = Path("demo-release")) -> int:
     for line in compare(private, held_out, out):
         print(f"  {line}")
     print(f"\nNow open {out / 'report.html'} in a browser.")
+    print(f"The same journey in a page on this machine: gnomon serve {shlex.quote(str(folder))}")
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from gnomon.table.persons import BoundedMap, BoundedRecords, Bounding, as_rows
 from gnomon.table.rows import Layout, RowCache, Rows, RowSource
 
 Integers = npt.NDArray[np.int64]
@@ -49,8 +50,19 @@ class Kept(RowSource, Protocol):
 class Engine(Protocol):
     """Three verbs. Queries, encoders and row maps are plain values that can be pickled and sent to a worker."""
 
-    def encode(self, source: RowSource, encoder: Encodes, *, stage: str, progress: Progress = quiet) -> Kept:
-        """The encoded rows of every part, read once and written once, where every later pass finds them."""
+    def encode(
+        self,
+        source: RowSource,
+        encoder: Encodes,
+        *,
+        bounding: Bounding | None = None,
+        stage: str,
+        progress: Progress = quiet,
+    ) -> Kept:
+        """The encoded rows of every part, read once and written once, where every later pass finds them.
+
+        `bounding` says how many rows of a person are used; the others are left out.
+        """
         ...
 
     def fold(
@@ -76,9 +88,37 @@ class OneProcess:
     """An engine whose parts never leave this process: what it encodes is kept in memory or in an unnamed file."""
 
     def encode(
-        self: Any, source: RowSource, encoder: Encodes, *, stage: str, progress: Progress = quiet
+        self: Any,
+        source: RowSource,
+        encoder: Encodes,
+        *,
+        bounding: Bounding | None = None,
+        stage: str,
+        progress: Progress = quiet,
     ) -> Kept:
         layout = encoder.layout
         cache = RowCache(layout.width, classes=layout.classes, number=layout.number)
-        self.write(source, encoder.encode, cache.append, stage=stage, progress=progress)
+        self.encode_into(cache.append, source, encoder, bounding, stage=stage, progress=progress)
         return cache
+
+    def encode_into(
+        self: Any,
+        sink: Callable[[Rows], None],
+        source: RowSource,
+        encoder: Encodes,
+        bounding: Bounding | None,
+        *,
+        stage: str,
+        progress: Progress = quiet,
+    ) -> None:
+        """Hand the encoded rows to the sink; those of persons when all have been read."""
+        if bounding is None:
+            self.write(source, encoder.encode, sink, stage=stage, progress=progress)
+            return
+        records = BoundedRecords(bounding)
+        self.write(
+            source, BoundedMap(bounding, encoder.encode), records.append, stage=stage, progress=progress
+        )
+        for chosen in records.partitions():
+            for rows in as_rows(chosen, encoder.layout):
+                sink(rows)

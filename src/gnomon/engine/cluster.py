@@ -7,9 +7,11 @@ the task that writes them, committed once, and read by the driver from the commi
 
 from __future__ import annotations
 
+import os
 import platform
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -19,14 +21,16 @@ from typing import IO, Any
 import numpy as np
 
 from gnomon.engine.base import Encodes, Integers, Progress, Summed, quiet
-from gnomon.engine.committed import Block, CommittedRows, SharedFolder, blocks_of, commit
+from gnomon.engine.committed import Block, CommittedRows, SharedFolder, blocks_of, commit, pieces
 from gnomon.engine.local import LOCAL, one_blas_thread
 from gnomon.engine.memory import reuse_heaps
+from gnomon.engine.shuffle import Gather, Scatter, buckets_for
 from gnomon.errors import EngineError, GnomonError
-from gnomon.table.encode import batch_rows
+from gnomon.table.persons import Bounding
 from gnomon.table.rows import Rows, RowSource
 
 FILE_BLOCKS = 16  # of a file that the driver writes
+LARGE = 2**24  # bytes of a sum
 TASKS = 4  # of a fold, for every slot of the cluster: what a lost worker costs is a part of its share
 
 
@@ -91,12 +95,19 @@ class Task:
             return Outcome(problem=f"A task failed on a worker ({type(error).__name__}).")
 
 
-def pieces(item: Any) -> Iterator[Any]:
-    """The content of a block, or of a fragment batch by batch."""
-    if isinstance(item, Block):
-        yield item.load()
-    else:
-        yield from item.batches(batch_rows(len(item.columns)))
+def added(outcomes: Sequence[Outcome]) -> Outcome:
+    """The sum of what some tasks came to, or the problem of one of them."""
+    failed = next((one for one in outcomes if one.problem is not None), None)
+    return failed or Outcome(np.sum([one.value for one in outcomes], axis=0, dtype=np.int64))
+
+
+def commits(folder: str) -> str | None:
+    """The path of a file that this worker has committed to a folder; None where it does not see the folder."""
+    if not os.path.isdir(folder):
+        return None
+    path = os.path.join(folder, f"seen-{uuid.uuid4().hex}")
+    commit(path, lambda file: None)
+    return path
 
 
 @dataclass(frozen=True)
@@ -164,19 +175,48 @@ class ClusterEngine(ABC):
         """The outcome of every item, with its place, as they come."""
 
     @abstractmethod
-    def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None]) -> Outcome:
-        """The outcomes of all items added up; `done` is called with the place of each as it comes."""
+    def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None], *, large: bool) -> Outcome:
+        """The outcomes of all items added up; `done` is called with the place of each as it comes.
+
+        Where a sum is `large`, the driver is sent one and no more.
+        """
+
+    @abstractmethod
+    def everywhere(self, task: Task, item: Any) -> Iterable[Outcome]:
+        """The outcome of one item on every worker that there is, as far as the cluster tells workers apart."""
+
+    def greet(self) -> None:
+        """Refuse workers of other versions, and a folder that is not one for all, before any row is read."""
+        folder = SharedFolder(self.place)
+        try:
+            for outcome in self.everywhere(self._task(commits), str(folder.path)):
+                path = outcome.get()
+                if path is None or not os.path.exists(path):
+                    raise EngineError(
+                        f"A worker does not see the folder {str(folder.path.parent)!r}; name a shared folder that this "
+                        "process and all workers can write to."
+                    )
+        finally:
+            folder.delete()
 
     def encode(
-        self, source: RowSource, encoder: Encodes, *, stage: str, progress: Progress = quiet
+        self,
+        source: RowSource,
+        encoder: Encodes,
+        *,
+        bounding: Bounding | None = None,
+        stage: str,
+        progress: Progress = quiet,
     ) -> CommittedRows:
         folder = SharedFolder(self.place)
         fragments = _fragments(source) if encoder.portable else ()
         try:
-            if fragments:
+            if not fragments:
+                blocks = _encoded_here(source, encoder, bounding, folder, stage, progress)
+            elif bounding is None:
                 blocks = self._encoded(fragments, encoder, folder, partial(progress, stage))
             else:
-                blocks = _encoded_here(source, encoder, folder, stage, progress)
+                blocks = self._bounded(fragments, encoder, bounding, folder, partial(progress, stage))
         except BaseException:
             folder.delete()
             raise
@@ -196,9 +236,41 @@ class ClusterEngine(ABC):
             counts[i] = outcome.get()
             rows += sum(counts[i])
             done(rows, n)
-        if rows != n:
-            raise EngineError("The table gave another number of rows than it has; nothing was counted.")
+        _check_rows(rows, n)
         layout = encoder.layout
+        return [b for (path, _), c in zip(items, counts, strict=True) for b in blocks_of(path, layout, c)]
+
+    def _bounded(
+        self,
+        fragments: Sequence[Any],
+        encoder: Encodes,
+        bounding: Bounding,
+        folder: SharedFolder,
+        done: Callable[[int, int], None],
+    ) -> list[Block]:
+        """The rows of persons that are used, by a shuffle: fragments to buckets of persons, buckets to rows."""
+        layout, n = encoder.layout, sum(fragment.rows for fragment in fragments)
+        buckets = buckets_for(n, layout, TASKS * self.slots())
+        moved = SharedFolder(self.place)
+        try:
+            scatter = [(str(moved.path / f"moved-{i:06}"), fragment) for i, fragment in enumerate(fragments)]
+            read, records = 0, 0
+            for _, outcome in self.each(self._task(Scatter(bounding, encoder, buckets)), scatter):
+                rows, some = outcome.get()
+                read, records = read + rows, records + some
+                done(read // 2, n)  # half of the way
+            _check_rows(read, n)
+            gather = Gather(bounding, layout, buckets, [path for path, _ in scatter])
+            items = [(str(folder.path / f"rows-{bucket:06}"), bucket) for bucket in range(buckets)]
+            counts: list[list[int]] = [[] for _ in items]
+            found = 0
+            for i, outcome in self.each(self._task(gather), items):
+                some, counts[i] = outcome.get()
+                found += some
+                done(n // 2 + found * (n - n // 2) // max(1, records), n)
+            _check_rows(found, records)
+        finally:
+            moved.delete()
         return [b for (path, _), c in zip(items, counts, strict=True) for b in blocks_of(path, layout, c)]
 
     def fold(
@@ -215,7 +287,8 @@ class ClusterEngine(ABC):
             rows += sum(item.rows for item in groups[place])
             progress(stage, rows, n)
 
-        total: Integers = self.total(self._task(Fold(query)), groups, done).get()
+        large = query.zero().nbytes > LARGE
+        total: Integers = self.total(self._task(Fold(query)), groups, done, large=large).get()
         return total
 
     def write(
@@ -258,8 +331,18 @@ def _fragments(source: RowSource) -> Sequence[Any]:
     return source.fragments() if hasattr(source, "fragments") else ()
 
 
+def _check_rows(found: int, expected: int) -> None:
+    if found != expected:
+        raise EngineError("The table gave another number of rows than it has; nothing was counted.")
+
+
 def _encoded_here(
-    source: RowSource, encoder: Encodes, folder: SharedFolder, stage: str, progress: Progress
+    source: RowSource,
+    encoder: Encodes,
+    bounding: Bounding | None,
+    folder: SharedFolder,
+    stage: str,
+    progress: Progress,
 ) -> list[Block]:
     """Rows that only this process can read, or encode to the bit: the driver writes them for the workers."""
     layout = encoder.layout
@@ -281,7 +364,7 @@ def _encoded_here(
         if len(held) == FILE_BLOCKS:
             commit_held()
 
-    LOCAL.write(source, encoder.encode, keep, stage=stage, progress=progress)
+    LOCAL.encode_into(keep, source, encoder, bounding, stage=stage, progress=progress)
     if held:
         commit_held()
     return found

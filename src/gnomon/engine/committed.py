@@ -8,6 +8,7 @@ its last user is gone, and after a crash by the next release that uses the same 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import platform
@@ -20,14 +21,20 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from gnomon.errors import EngineError
-from gnomon.table.rows import Layout, Part, Rows
+from gnomon.table.rows import Layout, Part, Rows, batch_rows
 
 HERE = re.sub(
     r"\W", "", platform.node()
 )  # a sweep leaves other machines' folders alone: not every file system shares locks
+UNLINKED = (
+    errno.EPERM,
+    errno.ENOTSUP,
+    errno.ENOSYS,
+    errno.EMLINK,
+)  # what file systems without hard links say
 PREFIX, NEW, LOCK = f"gnomon-rows-{HERE}-", f"gnomon-new-{HERE}-", "lock"
 
 
@@ -61,7 +68,12 @@ def _locked(path: Path) -> int:
 
 
 def _delete(path: Path, lock: int) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+    """Under a name that a worker which was thought lost does not know, so that it can write nothing meanwhile."""
+    gone = path.with_name(f"{path.name}-gone")
+    with suppress(OSError):
+        path.rename(gone)
+    for one in (gone, path):
+        shutil.rmtree(one, ignore_errors=True)
     os.close(lock)
 
 
@@ -85,10 +97,22 @@ def commit(path: str, write: Callable[[IO[bytes]], None]) -> None:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(temporary, path)
+        _link_once(temporary, path)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def _link_once(temporary: str, path: str) -> None:
+    try:
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    except OSError as problem:
+        if problem.errno in UNLINKED:
+            raise EngineError(
+                "The file system of the shared folder has no hard links, by which a file is committed once and no other "
+                "way; name a shared folder on another file system."
+            ) from None
+        raise
 
 
 @dataclass(frozen=True)
@@ -132,3 +156,11 @@ def blocks_of(path: str, layout: Layout, rows: list[int]) -> list[Block]:
             "that the driver and all workers see."
         )
     return found
+
+
+def pieces(item: Any) -> Iterator[Any]:
+    """The content of a block, or of a fragment batch by batch."""
+    if isinstance(item, Block):
+        yield item.load()
+    else:
+        yield from item.batches(batch_rows(len(item.columns)))

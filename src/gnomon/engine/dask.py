@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from gnomon.engine.base import Engine
-from gnomon.engine.cluster import ClusterEngine, Outcome, Task, other_versions, versions
+from gnomon.engine.cluster import ClusterEngine, Outcome, Task, added, versions
 from gnomon.engine.committed import SharedFolder
 from gnomon.engine.staged import Stage, StagedFragment, StagedSource
-from gnomon.errors import EngineError, GnomonError
+from gnomon.errors import EngineError, GnomonError, ParameterError
 from gnomon.table.schema import Schema
 
 try:
@@ -24,6 +25,7 @@ try:
 except ImportError:
     raise EngineError("The engine dask is not installed; install gnomon[dask].") from None
 
+ADDRESS = r"([a-z]+://)?[^\s/]+:\d+"
 SPLIT_EVERY = 8  # sums that one task adds up
 EVALUATIONS = 3  # of a frame, when workers are lost during the first ones
 
@@ -45,6 +47,10 @@ class DaskEngine(ClusterEngine):
         workers: int | None = None,
         processes: bool = True,
     ) -> None:
+        if cluster is not None and not re.fullmatch(ADDRESS, cluster):
+            raise ParameterError(
+                "The address of a Dask scheduler has the form tcp://host:port or tls://host:port."
+            )
         self.place = place
         self._cluster: LocalCluster | None = None
         self._scratch: SharedFolder | None = None
@@ -54,7 +60,7 @@ class DaskEngine(ClusterEngine):
                 self._cluster = _local_cluster(workers, processes, self._scratch)
             self.client = client or Client(self._cluster or cluster, set_as_default=False)
         self._close = weakref.finalize(self, _close, None if client else self.client, self._cluster)
-        self._greet()
+        self.greet()
 
     def close(self) -> None:
         """End the client and the cluster that this engine has started."""
@@ -76,12 +82,12 @@ class DaskEngine(ClusterEngine):
             for future, outcome in as_completed(list(futures), loop=self.client.loop, with_results=True):
                 yield futures[future], outcome
 
-    def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None]) -> Outcome:
+    def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None], *, large: bool) -> Outcome:
         with _problems(), self._started(task, items) as futures:
             level = list(futures)
             while len(level) > 1:
                 level = [
-                    self.client.submit(_add, level[start : start + SPLIT_EVERY], pure=False)
+                    self.client.submit(added, level[start : start + SPLIT_EVERY], pure=False)
                     for start in range(0, len(level), SPLIT_EVERY)
                 ]
             for future in as_completed(list(futures), loop=self.client.loop):
@@ -100,23 +106,11 @@ class DaskEngine(ClusterEngine):
             self.client.cancel(futures)
             raise
 
-    def _greet(self) -> None:
-        """Every worker has the same versions and sees the same folder."""
-        folder = SharedFolder(self.place)
-        try:
-            with _problems():
-                self.client.wait_for_workers(1, timeout=30)
-                answers = self.client.run(_greeting, str(folder.path)).values()
-        finally:
-            folder.delete()
-        for there, sees in answers:
-            if problem := other_versions(there, versions()):
-                raise EngineError(problem)
-            if not sees:
-                raise EngineError(
-                    f"A worker does not see the folder {str(folder.path.parent)!r}; name a shared folder that this process "
-                    "and all workers can write to."
-                )
+    def everywhere(self, task: Task, item: Any) -> Iterable[Outcome]:
+        with _problems():
+            self.client.wait_for_workers(1, timeout=30)
+            answers: dict[str, Outcome] = self.client.run(task, item)
+        return answers.values()
 
 
 class DaskSource(StagedSource):
@@ -210,6 +204,7 @@ def _local_cluster(workers: int | None, processes: bool, scratch: SharedFolder) 
             security=Security.temporary() if processes else None,
             dashboard_address="127.0.0.1:0",
             local_directory=str(scratch.path),
+            silence_logs=logging.CRITICAL,  # a worker would log what it failed on, cells and all
         )
 
 
@@ -227,11 +222,6 @@ def _call(task: Task, item: Any) -> Outcome:
     return task(item)
 
 
-def _add(outcomes: list[Outcome]) -> Outcome:
-    failed = next((one for one in outcomes if one.problem is not None), None)
-    return failed or Outcome(np.sum([one.value for one in outcomes], axis=0, dtype=np.int64))
-
-
 def _stage_partition(task: Task, path: str, partition: Any) -> Outcome:
     schema = task.function.schema  # type: ignore[attr-defined]
     return Task(lambda frame: task.function((path, _batches(frame, schema))), task.expected)(partition)
@@ -245,7 +235,3 @@ def _batches(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
 def _losses(client: Client) -> list[Any]:
     """When workers have left, for whatever reason, by the scheduler's own log."""
     return [time for time, event in client.get_events("all") if event.get("action") == "remove-worker"]
-
-
-def _greeting(folder: str) -> tuple[dict[str, str], bool]:
-    return versions(), os.access(folder, os.W_OK)

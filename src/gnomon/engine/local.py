@@ -31,6 +31,17 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra and clustering in one thread: their last bits depend on how many there are, and a replay on another
+    machine must give the same bytes.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
 def in_order(f: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """f of every item, on all processors, a few items ahead of the reader and never more."""
     waiting: deque[Future[Result]] = deque()

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
 from gnomon.engine.base import Engine
-from gnomon.engine.cluster import ClusterEngine, Outcome, Task, versions
+from gnomon.engine.cluster import ClusterEngine, Outcome, Task, added, versions
 from gnomon.engine.committed import SharedFolder
 from gnomon.engine.staged import Stage, StagedFragment, StagedSource
-from gnomon.errors import EngineError, GnomonError
+from gnomon.errors import EngineError
 from gnomon.table.schema import Schema
 
 try:
     from pyspark import TaskContext
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as sql
+
+    from gnomon.engine.spark_session import problems, session_of, stop, watched
 except ImportError:
     raise EngineError("The engine spark is not installed; install gnomon[spark].") from None
 
@@ -47,10 +46,10 @@ class SparkEngine(ClusterEngine):
         self, cluster: str | None = None, *, place: str | None = None, session: SparkSession | None = None
     ) -> None:
         self.place = place
-        with _problems():
-            self.session = session or _session(cluster)
-        self._close = weakref.finalize(self, _stop, None if session else self.session)
-        self._greet()
+        with problems():
+            self.session = session or session_of(cluster)
+        self._close = weakref.finalize(self, stop, None if session else self.session)
+        self.greet()
 
     def close(self) -> None:
         """Stop the session, if this engine has started it."""
@@ -67,29 +66,40 @@ class SparkEngine(ClusterEngine):
 
     @cached_property
     def _slots(self) -> int:
-        with _problems():
+        with problems():
             parts = self.session.range(0, 100_000).select(sql.spark_partition_id().alias("part"))
             return int(parts.agg(sql.countDistinct("part")).first()[0])
 
     def each(self, task: Task, items: Sequence[Any]) -> Iterator[tuple[int, Outcome]]:
         wave = WAVE * self.slots()
         for start in range(0, len(items), wave):
-            with _problems():
+            with problems():
                 rows = self._job(task, items[start : start + wave]).collect()
             for row in rows:
                 yield start + row["place"], pickle.loads(row["outcome"])
 
-    def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None]) -> Outcome:
-        with _problems():
-            job = self._job(task, items)
-            if (
-                len(items) > SPLIT_EVERY
-            ):  # a shuffle by key: the same sums for the same key, however often they are made
-                job = job.groupBy("bucket").applyInArrow(_added, COLUMNS)
-            outcome = _sum([pickle.loads(row["outcome"]) for row in job.collect()])
-        for place in range(len(items)):
-            done(place)
-        return outcome
+    def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None], *, large: bool) -> Outcome:
+        told = 0
+
+        def report(tasks: int) -> None:
+            nonlocal told
+            for place in range(told, min(tasks, len(items))):
+                done(place)
+            told = max(told, tasks)
+
+        with problems():
+            job, left = self._job(task, items), len(items)
+            while left > (
+                1 if large else SPLIT_EVERY
+            ):  # a shuffle by key: the same sums, however often they are made
+                job, left = job.groupBy("bucket").applyInArrow(_added, COLUMNS), -(-left // SPLIT_EVERY)
+            with watched(self.session, report):
+                rows = job.collect()
+        report(len(items))
+        return added([pickle.loads(row["outcome"]) for row in rows])
+
+    def everywhere(self, task: Task, item: Any) -> Iterable[Outcome]:
+        return [outcome for _, outcome in self.each(task, [item] * self.slots())]
 
     def _job(self, task: Task, items: Sequence[Any]) -> Any:
         """A lazy frame with the outcome of every item; tasks and items travel with the function."""
@@ -103,19 +113,6 @@ class SparkEngine(ClusterEngine):
 
         return self.session.range(0, len(items), 1, len(items)).mapInArrow(run, COLUMNS)
 
-    def _greet(self) -> None:
-        """Every worker has the same versions and sees the same folder."""
-        folder = SharedFolder(self.place)
-        try:
-            for _, outcome in self.each(Task(_sees, versions()), [str(folder.path)] * self.slots()):
-                if not outcome.get():
-                    raise EngineError(
-                        f"A worker does not see the folder {str(folder.path.parent)!r}; name a shared folder that this "
-                        "process and all workers can write to."
-                    )
-        finally:
-            folder.delete()
-
 
 class SparkSource(StagedSource):
     """A Spark DataFrame.
@@ -128,7 +125,7 @@ class SparkSource(StagedSource):
 
     def __init__(self, frame: Any, schema: Schema | None = None) -> None:
         self._frame = frame
-        with _problems():
+        with problems():
             columns = frame.limit(0).toArrow().schema
         super().__init__(columns.remove_metadata(), schema)
         self._engine: SparkEngine | None = None
@@ -162,14 +159,14 @@ class SparkSource(StagedSource):
             place = TaskContext.get().partitionId()
             yield _row(place, 0, pickle.loads(told)((place, batches)))
 
-        with _problems():
+        with problems():
             rows = hashed.mapInArrow(run, COLUMNS).collect()
             again = hashed.agg(sql.count("*"), sql.sum(sql.col(HASH).cast("decimal(38,0)"))).first()
         found = sorted((row["place"], pickle.loads(row["outcome"]).get()) for row in rows)
         if (sum(n for _, (n, _) in found), sum(h for _, (_, h) in found)) != (again[0], int(again[1] or 0)):
             raise EngineError(
-                "The frame gives other rows at every evaluation, so that a record might be counted twice; write it to a "
-                "table or to files, and release those."
+                "The frame gives other rows at every evaluation, so that a record might be counted twice; persist "
+                "it, or write it to a table or to files, and release those."
             )
         return [StagedFragment(_part(str(folder.path), place), n, names) for place, (n, _) in found]
 
@@ -197,56 +194,11 @@ def _row(place: int, bucket: int, outcome: Outcome) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(found, names=["place", "bucket", "outcome"])
 
 
-def _sum(outcomes: Sequence[Outcome]) -> Outcome:
-    failed = next((one for one in outcomes if one.problem is not None), None)
-    return failed or Outcome(np.sum([one.value for one in outcomes], axis=0, dtype=np.int64))
-
-
 def _added(table: pa.Table) -> pa.Table:
-    outcomes = [pickle.loads(cell) for cell in table["outcome"].to_pylist()]
     bucket = table["bucket"][0].as_py()
-    return pa.Table.from_batches([_row(bucket, bucket, _sum(outcomes))])
-
-
-def _sees(folder: str) -> bool:
-    return os.access(folder, os.W_OK)
+    sums = added([pickle.loads(cell) for cell in table["outcome"].to_pylist()])
+    return pa.Table.from_batches([_row(bucket, bucket // SPLIT_EVERY, sums)])
 
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _session(cluster: str | None) -> SparkSession:
-    if cluster is not None and cluster.startswith("sc://"):
-        return SparkSession.builder.remote(cluster).getOrCreate()
-    builder = SparkSession.builder.appName("gnomon")
-    for key in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
-        builder = builder.config(key, "false")
-    if cluster is None or cluster.startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.config("spark.driver.host", "127.0.0.1").config(
-            "spark.driver.bindAddress", "127.0.0.1"
-        )
-    return builder.master(cluster or "local[*]").getOrCreate()
-
-
-def _stop(session: SparkSession | None) -> None:
-    if session is not None:
-        session.stop()
-
-
-@contextmanager
-def _problems() -> Iterator[None]:
-    """What Spark raises, as one sentence: its text may hold addresses and cells."""
-    try:
-        yield
-    except GnomonError:
-        raise
-    except Exception as problem:
-        if os.environ.get("GNOMON_DEBUG"):
-            raise
-        if "No module named 'gnomon" in str(problem):
-            raise EngineError(
-                "A worker of the Spark cluster lacks gnomon; install the same version there."
-            ) from None
-        raise EngineError(f"The Spark cluster could not do its work ({type(problem).__name__}).") from None

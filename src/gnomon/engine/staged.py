@@ -18,7 +18,7 @@ import pyarrow.ipc
 
 from gnomon.engine.committed import SharedFolder, commit
 from gnomon.table.base import Source, reading, unique_names
-from gnomon.table.encode import BATCH
+from gnomon.table.rows import BATCH
 from gnomon.table.schema import Schema
 
 

@@ -27,6 +27,7 @@ _HOMES = {
     "exponential": "baseline.exponential:ExponentialMechanism",
     "blocki": "baseline.blocki:BlockiGauss",
     "modips": "baseline.modips:Modips",
+    "privbayes": "baseline.privbayes:PrivBayes",
 }
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 
 from gnomon.engine.base import Engine, Progress, quiet
-from gnomon.engine.local import LOCAL
+from gnomon.engine.local import LOCAL, one_thread
 from gnomon.errors import ParameterError
 from gnomon.methods.charging import Charge, charge_for
 from gnomon.methods.opening import Opened, check_task, magnitude, open_table, promised, public_rows
@@ -51,7 +53,7 @@ def _as_it_is(table: Any) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class Release(BaseEstimator):  # type: ignore[misc]
+class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all methods: the parameters that they share, and the order of a release."""
 
     name: ClassVar[str]
@@ -114,10 +116,11 @@ class Release(BaseEstimator):  # type: ignore[misc]
             rows = EncodedRows(opened.source, public.encoder, engine, progress)
             rows.prepare()  # a file that cannot be read to its end is not charged for
         if charge is None:
-            charge = charge_for(self, opened.source, opened.schema, ledger, account)
+            charge = charge_for(self, opened.source, opened.schema, ledger, account, engine)
         charge(guarantee)
         data = Measurer(rows, engine, progress, recorded, record, observer)
         self._like = opened.source.form()
+        self._remember_names(X, opened)
         self.made_: str | None = datetime.now(UTC).date().isoformat()
         return self._run(data, public, opened)
 
@@ -173,7 +176,8 @@ class Release(BaseEstimator):  # type: ignore[misc]
         self.encoder_ = public.encoder
         self.n_rows_ = self.n_public_ = public.n
         self.seed_ = public.seed
-        self._release(data, public, notes)
+        with one_thread():
+            self._release(data, public, notes)
         if data.observer is not None:
             notes.unpaid.append(
                 "the exact answers, which an observer of this run was shown and could replace"
@@ -183,12 +187,59 @@ class Release(BaseEstimator):  # type: ignore[misc]
         self.events_ = tuple(data.events)
         self.answers_ = tuple(data.answers)
         self.counts_ = tuple(data.counts)
+        self.measurements_ = tuple(data.measurements)
         self.certificate_ = self._certify(public, notes)
         return self
 
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         """Spend the budget on measurements of `data` and set the fitted attributes."""
         raise NotImplementedError
+
+    # --- conventions of scikit-learn ---
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes that end in an underscore come with fit, and so does the form of the table."""
+        if name == "_like" or (name.endswith("_") and not name.startswith("_")):
+            raise NotFittedError(
+                f"This {type(self).__name__} is not fitted yet; call fit with a table first."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "certificate_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # nobody can seed the noise
+        tags.input_tags.allow_nan = True  # any cell becomes a valid one
+        tags.target_tags.required = False
+        return tags
+
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """The names of the parameters, as `get_params` has them."""
+        return tuple(sorted(field.name for field in fields(cls) if field.init))
+
+    def _remember_names(self, X: Any, opened: Opened) -> None:
+        names = [column.name for column in opened.schema.features]
+        self.n_features_in_ = len(names)
+        if not isinstance(X, np.ndarray | list):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The columns that `transform` gives, without a target."""
+        names = [column.name for column in self.data_schema_.features]
+        if input_features is not None:
+            given = [str(name) for name in input_features]
+            known = list(getattr(self, "feature_names_in_", given))
+            if len(given) != self.n_features_in_ or given != known:
+                raise ValueError(
+                    "input_features is not equal to feature_names_in_, the columns of the table."
+                )
+            names = given if len(names) == len(given) else names
+        return np.array(names, dtype=object)
 
     # --- parameters ---
 
@@ -257,9 +308,14 @@ class Release(BaseEstimator):  # type: ignore[misc]
             )
         asked = Adjacency.ADD_REMOVE if persons else known[self.adjacency]
         if asked not in self.adjacencies:
+            why = (
+                "publishes one row for each record"
+                if self.publishes == "rows"
+                else "divides by the number of rows"
+            )
             raise ParameterError(
-                f"{who} publishes one row for each record, so the number of rows is public; use adjacency='replace-one' "
-                "and a schema without person, or a method that fits a model."
+                f"{who} {why}, so the number of rows is public; use adjacency='replace-one' and a schema without person, "
+                "or another method that fits a model."
             )
         if asked is Adjacency.ADD_REMOVE and self.calibration == "paper":
             raise ParameterError(
@@ -307,6 +363,9 @@ class Release(BaseEstimator):  # type: ignore[misc]
             rows = [f"the number of rows, {public.n}"]
         if public.schema.person is not None:
             rows.append(f"which column tells persons apart, {public.schema.person!r}; it is not released")
+        if public.schema.rules:
+            rows.append("declared rules between columns (schema.toml)")
+            notes.post_processing.append("rows changed where they broke a declared rule")
         return Certificate.build(
             method=self.name,
             guarantee=public.guarantee,

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+from gnomon.engine.base import Engine
+from gnomon.engine.local import LOCAL
 from gnomon.errors import GnomonWarning
 from gnomon.privacy.guarantee import Guarantee
+from gnomon.privacy.history import History
 from gnomon.privacy.ledger import Balance, Ledger, checked_name, configured
 from gnomon.table.base import Source
-from gnomon.table.fingerprint import content_print, same_columns
+from gnomon.table.fingerprint import columns_print, content_print, same_columns
 from gnomon.table.schema import Schema
 
 
@@ -50,15 +53,21 @@ class Account:
         named = schema.budget_account if name is None else name
         return cls(Ledger() if ledger is None else ledger, checked_name(named))
 
-    def content(self, source: Source, schema: Schema) -> str:
+    def content(self, source: Source, schema: Schema, engine: Engine | None = None) -> str:
         """The print of the table under this account's key."""
-        return content_print(source, schema, self.ledger.key(self.name))
+        return content_print(source, schema, self.ledger.key(self.name), engine or LOCAL)
 
     def charge(
-        self, method: Charged, guarantee: Guarantee, schema: Schema, table: str, content: str, note: str = ""
+        self,
+        method: Charged,
+        guarantee: Guarantee,
+        schema: Schema,
+        source: Source,
+        content: str,
+        note: str = "",
     ) -> Balance:
         """Charge a release durably; what looks wrong about its table is a warning before that."""
-        for sentence in self.suspicions(content):
+        for sentence in self.suspicions(source, schema, content):
             warnings.warn(sentence, GnomonWarning, stacklevel=4)
         if method.calibration == "paper":
             # printed noise may keep no epsilon at all, so no cap can cover it
@@ -69,21 +78,22 @@ class Account:
             guarantee,
             method=method.name,
             note=note,
-            table=table,
+            table=source.title,
             content=content,
             attributes=len(schema.released),
         )
 
-    def suspicions(self, content: str) -> list[str]:
+    def suspicions(self, source: Source, schema: Schema, content: str) -> list[str]:
         """What the prints of earlier charges say: for the custodian's console, never for a release."""
-        found = []
-        others = [name for name in self.ledger.with_content(content) if name != self.name]
+        found, held = [], {history.account: history for history in self.ledger.histories()}
+        mine = held.pop(self.name, None)
+        others = self._charged_for(source, schema, content, list(held.values()))
         if others:
             found.append(
                 f"This table was released from the account {others[0]!r} before, and now from {self.name!r}; "
                 "what is spent on both adds up for the people in it, and neither cap bounds the sum."
             )
-        earlier = [entry.content for entry in self.ledger.history(self.name) if entry.content]
+        earlier = [] if mine is None else [entry.content for entry in mine.entries if entry.content]
         comparable = [one for one in earlier if same_columns(one, content)]
         if comparable and content not in comparable:
             found.append(
@@ -92,9 +102,27 @@ class Account:
             )
         return found
 
+    def _charged_for(self, source: Source, schema: Schema, content: str, held: list[History]) -> list[str]:
+        """Which of these accounts were charged for this table; one from another machine has another key for its prints."""
+        prints, found = {self.ledger.key(self.name): content}, []
+        for history in held:
+            key = history.key
+            if key not in prints and any(
+                same_columns(entry.content, columns_print(source, schema, key)) for entry in history.entries
+            ):
+                prints[key] = content_print(source, schema, key)
+            if any(entry.content == prints.get(key) for entry in history.entries):
+                found.append(history.account)
+        return found
+
 
 def charge_for(
-    method: Charged, source: Source, schema: Schema, ledger: Ledger | None, account: str | None
+    method: Charged,
+    source: Source,
+    schema: Schema,
+    ledger: Ledger | None,
+    account: str | None,
+    engine: Engine | None = None,
 ) -> Charge:
     """The charge of a fit: on the ledger that is given or configured, or else on none."""
     book = configured() if ledger is None else ledger
@@ -104,7 +132,8 @@ def charge_for(
     chosen = Account.of(schema, book, account)
 
     def charge(guarantee: Guarantee) -> None:
-        chosen.charge(method, guarantee, schema, source.title, chosen.content(source, schema), "fit")
+        content = chosen.content(source, schema, engine)
+        chosen.charge(method, guarantee, schema, source, content, "fit")
 
     return charge
 

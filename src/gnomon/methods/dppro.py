@@ -12,7 +12,6 @@ import numpy.typing as npt
 from gnomon.errors import ParameterError
 from gnomon.methods.planning import MethodPlan
 from gnomon.methods.projected import (
-    GAUSSIAN_FOURTH,
     LARGEST,
     ProjectedRows,
     best_dimension,
@@ -25,13 +24,17 @@ from gnomon.methods.row_release import attributes_of, even_spread
 from gnomon.privacy.accounting import epsilon_of, spendable
 from gnomon.privacy.guarantee import GaussianDP, Guarantee, Spendable
 from gnomon.privacy.measure import Measurer
-from gnomon.privacy.printed import paper_dppro_sigma
+from gnomon.privacy.printed import paper_dppro, paper_dppro_sigma, paper_dppro_theorem_2
 from gnomon.privacy.sensitivity import Norm, Sensitivity, spread_sums
+from gnomon.release.analyst.estimates import Estimates
+from gnomon.release.analyst.linear import Quantity, Totals, sums
+from gnomon.release.analyst.rows import GAUSSIAN_FOURTH
 from gnomon.statistics.grid import Integers
 from gnomon.statistics.queries import VectorQuery
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import CELL, Rows
 
+THEOREM_2, LEMMA_4 = "theorem-2", "lemma-4"
 ESTIMATE = 0.05  # the share of the budget for the typical distance, where it is to be estimated
 SUM_GRID = 2**16  # integers per unit of the sums that the typical distance comes from
 
@@ -41,14 +44,14 @@ class DpPro(ProjectedRows):
     """One noisy random projection for each record, for distances, learning and linear queries.
 
     Reference: Xu, Ren, Zhang, Qin, Ren, "DPPro: Differentially Private High-Dimensional Data Release via Random
-    Projection", IEEE TIFS 2017, Algorithms 1 and 2, Theorem 3, Lemmas 4 and 5.
+    Projection", IEEE TIFS 2017, Algorithms 1 and 2, Theorems 2 and 3, Lemmas 4 and 5.
 
     Guarantee: (epsilon, delta)-DP for one attribute of one record (unit="attribute", the paper's) or for the whole record
     (unit="row"); n is public, the order of rows is not.
 
     Differs from the paper (`calibration="sound"`): the noise is calibrated to the realised theta_2(R), by the analytic
     Gaussian mechanism, and counts both cells of a category that changes and the full width of a number.
-    `calibration="paper"` uses Lemma 4's sigma = 4 sqrt(ln(1/delta)) / epsilon.
+    `calibration="paper"` uses Theorem 2's sigma = theta_2(R) sqrt(2 (ln(1/(2 delta)) + epsilon)) / epsilon, or Lemma 4's.
 
     Parameters
     ----------
@@ -56,6 +59,9 @@ class DpPro(ProjectedRows):
     n_components : the dimension k, or "auto": the optimal dimension (Lemma 5) for `typical_distance`.
     typical_distance : the distance of records that shall be recovered best: a declared number, "estimate" (5% of the
         budget), or None for rows that are spread evenly over what the schema declares.
+    printed : with calibration="paper", "theorem-2" or "lemma-4" (sigma = 4 sqrt(ln(1/delta)) / epsilon, only for k above
+        2 (ln m + ln(2/delta))).
+    sigma : with calibration="paper", the noise itself, as the paper's figures name it; what epsilon it gives is certified.
     schema, bounds, target, task, unit, projection, radius, label_weight, order, publish_projection, random_state : as in
         JlLaplace.
     """
@@ -65,6 +71,8 @@ class DpPro(ProjectedRows):
     fourth: ClassVar[float] = GAUSSIAN_FOURTH
 
     typical_distance: float | str | None = None
+    printed: str = THEOREM_2
+    sigma: float | None = None
 
     def _guarantee(self, n: int | None) -> Guarantee:
         found = super()._guarantee(n)
@@ -88,6 +96,7 @@ class DpPro(ProjectedRows):
             raise ParameterError(
                 "The 'typical_distance' parameter of DpPro chooses the dimension; leave n_components at 'auto'."
             )
+        self._check_printed(public)
         if self.calibration == "paper" and (self.projection != "gaussian" or self.unit != "attribute"):
             raise ParameterError(
                 "DPPro as printed is for unit='attribute' and a Gaussian projection; set both, or calibration='sound'."
@@ -97,6 +106,30 @@ class DpPro(ProjectedRows):
                 "DPPro as printed has no price for an estimated typical distance and no noise for an infinite epsilon; "
                 "declare both, or use calibration='sound'."
             )
+
+    def _check_printed(self, public: Public) -> None:
+        if self.printed not in (THEOREM_2, LEMMA_4):
+            raise ParameterError(
+                f"The 'printed' parameter of DpPro must be {THEOREM_2!r} or {LEMMA_4!r}. Got {self.printed!r} instead."
+            )
+        sigma = self.sigma
+        if sigma is not None and not (isinstance(sigma, int | float) and 1e-6 <= sigma <= LARGEST):
+            raise ParameterError(
+                f"The 'sigma' parameter of DpPro must be a number from 1e-06 to {LARGEST:g}. Got {sigma!r} instead."
+            )
+        if self.calibration != "paper":
+            if sigma is not None or self.printed != THEOREM_2:
+                raise ParameterError(
+                    "The 'printed' and 'sigma' parameters of DpPro are for calibration='paper'; sound noise follows from "
+                    "the matrix that is drawn."
+                )
+            return
+        if self.printed == LEMMA_4 and sigma is None and self.n_components != "auto":
+            unmet = printed_conditions(
+                (public.m, int(self.n_components)), self.epsilon, public.guarantee.delta
+            )
+            if unmet:
+                raise ParameterError(f"{unmet[0]} Use printed={THEOREM_2!r}, which holds for every k.")
 
     def _plan(self, data: Measurer, public: Public, notes: Notes) -> tuple[int, Spendable]:
         loss = public.budget
@@ -117,25 +150,38 @@ class DpPro(ProjectedRows):
     ) -> tuple[Sensitivity, Spendable]:
         if self.calibration != "paper":
             return true, loss
-        # Lemma 4 is for cells that move by 1; a number in [-1, 1] moves by 2, a cell of a category by 1
-        width = 2.0 if widest_attribute(attributes_of(public.encoder)) >= 2 else 1.0
+        sigma, words = self._printed_sigma(view, public)
+        sigma *= grid
         delta = public.guarantee.delta
-        sigma = paper_dppro_sigma(self.epsilon, delta) * width * grid
         notes.delivered = epsilon_of(float(true.value) / sigma, delta)
-        notes.caveats += printed_conditions(view.R.shape, self.epsilon, delta)
+        if self.printed == LEMMA_4 and self.sigma is None:
+            notes.caveats += printed_conditions(view.R.shape, self.epsilon, delta)
         notes.caveats.append(
-            f"Lemma 4's noise with the projection that was drawn and is published delivers epsilon "
-            f"{notes.delivered:.4g} at delta {delta:g}."
+            f"{words} with the projection that was drawn and is published delivers epsilon {notes.delivered:.4g} at delta "
+            f"{delta:g}."
         )
         return true, GaussianDP(
             float(true.value) / sigma, *loss.neighbours
         )  # what the printed sigma really costs
 
-    def linear(self, queries: npt.ArrayLike) -> Answers:
+    def _printed_sigma(self, view: View, public: Public) -> tuple[float, str]:
+        """The standard deviation of a component as printed, for cells of width 1: a number in [-1, 1] has width 2."""
+        attributes = attributes_of(public.encoder)
+        width = 2.0 if widest_attribute(attributes) >= 2 else 1.0
+        if self.sigma is not None:
+            return self.sigma * width, f"The given sigma, {self.sigma:g},"
+        if self.printed == LEMMA_4:
+            return paper_dppro_sigma(self.epsilon, public.guarantee.delta) * width, "Lemma 4's noise"
+        theta = paper_dppro(view.R, attributes).printed
+        return theta * paper_dppro_theorem_2(
+            self.epsilon, public.guarantee.delta
+        ) * width, "Theorem 2's noise"
+
+    def linear(self, queries: npt.ArrayLike) -> Estimates:
         """Answers to linear queries sum_i <q, x_i> over the encoded rows, one for each row q of `queries` (c, m).
 
-        <z_i, qR> estimates <x_i, q> without bias, as E[RR'] = I; the standard error is that of the noise, sqrt(n) s ||qR||,
-        and leaves out what the projection distorts. A share of a category is the query of its one-hot column over n.
+        Each is a regression of the sum of the released rows on qR, and its interval includes the projection (see
+        `gnomon.release.analyst.linear`). A share of a category is the query of its one-hot column over n.
         """
         Q, m = np.atleast_2d(np.asarray(queries, dtype=np.float64)), self.frame_.n_features
         if Q.ndim != 2 or Q.shape[1] != m or not np.isfinite(Q).all():
@@ -143,12 +189,11 @@ class DpPro(ProjectedRows):
                 f"The 'queries' parameter must be finite numbers of shape (c, {m}), one column for "
                 f"each encoded column. Got the shape {np.shape(queries)} instead."
             )
-        k = self.n_components_
-        chunks = self.rows_.chunks()
-        total = sum((chunk[:, :k].sum(axis=0, dtype=np.float64) for chunk in chunks), np.zeros(k))
-        seen = Q @ self.projection_
-        error = math.sqrt(self.rows_.rows) * self.noise_std_ * np.linalg.norm(seen, axis=1)
-        return Answers(seen @ total / self._query.grid, error)
+        return sums(self._totals(), [Quantity(q) for q in Q])
+
+    def _totals(self) -> Totals:
+        orthonormal = self.projection == "orthonormal"
+        return Totals.of(self.components(), self.projection_, self.noise_std_, orthonormal=orthonormal)
 
     @classmethod
     def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
@@ -160,14 +205,6 @@ class DpPro(ProjectedRows):
         k = auto_dimension(encoder, loss.mu, unit, "gaussian", even_spread(encoder))
         std = expected_l2(encoder, unit, "gaussian", k) / loss.mu
         return row_plan(cls.name, encoder, k, std, "rounded-gaussian", cls.fourth)
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Answers to linear queries and the standard errors that the noise gives them."""
-
-    value: npt.NDArray[np.float64]
-    standard_error: npt.NDArray[np.float64]
 
 
 # --- the dimension ---

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import ParameterError
-from gnomon.methods.dprp_paper import PAPER_SHARES, Reconstruction, dprp_as_printed
+from gnomon.methods.dprp_paper import PAPER_SHARES, Reconstruction, Shares, dprp_as_printed
 from gnomon.methods.planning import MethodPlan, PlannedNoise, advise
 from gnomon.methods.public import Notes, Public
 from gnomon.methods.row_release import RowRelease
@@ -25,6 +25,10 @@ from gnomon.privacy.mechanism import Noise, NoiseLaw, vector_noise
 from gnomon.privacy.rounding import float_up, fraction, root_up
 from gnomon.privacy.sensitivity import Norm, Sensitivity, moments, rows_with_moments
 from gnomon.projection.orthonormal import haar
+from gnomon.release.analyst.law import NAME as LAW
+from gnomon.release.analyst.law import RowLaw
+from gnomon.release.analyst.rows import GAUSSIAN_FOURTH
+from gnomon.release.map import PublicMap
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import GRID, Integers
 from gnomon.statistics.queries import Moments, RowQuery, RowSum
@@ -75,6 +79,9 @@ class Dprp(RowRelease):
     row_share : how much of the precision the rows take from the moments, at most 1. At 1 rows are as exact as if they were
         released alone, s = 2B/mu, and the moments are free; below, rows are noisier and the moments up to twice as exact.
     radius : rows are clipped to this length around the centre; by default 0.35 of the box's half diagonal.
+    b1, b2, b3 : with calibration="paper", the parts of epsilon and delta for the rows, the covariance and the choice of k1.
+    z : with calibration="paper", the distance of neighbouring rows that the printed noise is made for; unit rows are up to
+        2 apart.
     order : "shuffled", or "kept", which publishes the order of the table; the custodian finds it in `permutation_`.
     random_state : seeds the projection and the draws of the model, never the noise and never the order.
     """
@@ -84,8 +91,10 @@ class Dprp(RowRelease):
     k1: int | str = "auto"
     row_share: float = 0.03
     radius: float | None = None
-
-    shares = PAPER_SHARES  # of the printed algorithm; no field, as it is no parameter of the release
+    b1: float = PAPER_SHARES.rows
+    b2: float = PAPER_SHARES.covariance
+    b3: float = PAPER_SHARES.choice
+    z: float = 1.0
 
     def _guarantee(self, n: int | None) -> Guarantee:
         found = super()._guarantee(n)
@@ -113,6 +122,33 @@ class Dprp(RowRelease):
                 f"into [-1, 1]). Got {radius!r} instead."
             )
 
+        self._check_printed()
+
+    def _check_printed(self) -> None:
+        parts = {"b1": self.b1, "b2": self.b2, "b3": self.b3}
+        for name, value in parts.items():
+            if not (isinstance(value, int | float) and SMALLEST <= value <= 1):
+                raise ParameterError(
+                    f"The '{name}' parameter of Dprp must be from {SMALLEST:g} to 1. Got {value!r} instead."
+                )
+        if sum(parts.values()) > 1 + 1e-9:
+            raise ParameterError(
+                f"The 'b1', 'b2' and 'b3' parameters of Dprp must add up to at most 1. Got {sum(parts.values()):g} instead."
+            )
+        if not (isinstance(self.z, int | float) and 1e-3 <= self.z <= 1e3):
+            raise ParameterError(
+                f"The 'z' parameter of Dprp must be from 0.001 to 1000. Got {self.z!r} instead."
+            )
+        if self.calibration != "paper" and (self._shares != PAPER_SHARES or self.z != 1.0):
+            raise ParameterError(
+                "The 'b1', 'b2', 'b3' and 'z' parameters of Dprp are for calibration='paper'; the sound release shares out "
+                "its budget by row_share, and its rows lie in a declared ball."
+            )
+
+    @property
+    def _shares(self) -> Shares:
+        return Shares(self.b1, self.b2, self.b3)
+
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         self._reconstruction: Reconstruction | None = None
         if self.calibration == "paper":
@@ -122,7 +158,8 @@ class Dprp(RowRelease):
                 notes,
                 self.k1,
                 self.n_components,
-                self.shares,
+                self._shares,
+                self.z,
                 shuffled=self.order == "shuffled",
             )
             self.frame_ = Frame.identity(public.m, radius=1.0)
@@ -176,7 +213,26 @@ class Dprp(RowRelease):
         y = self.model_.label(published, noisy[:, p:], self._row_noise, scale, rng)
         assert target.name is not None
         place = self.encoder_.columns.index(target.name)
-        return features.add_column(place, target.name, self.encoder_.decode_target(y))
+        table = features.add_column(place, target.name, self.encoder_.decode_target(y))
+        return self.encoder_.keep_rules(table)
+
+    def public_map(self) -> PublicMap:
+        """The frame, and the law of the noisy rows, which distances need.
+
+        They are distances as the frame weighs and clips rows; as printed, of rows of length 1 with their labels.
+        """
+        k = self.frame_.n_components
+        if self._reconstruction is not None:
+            k1 = self.rows_.width
+            law = RowLaw(self.noise_.diagonal / GRID, GAUSSIAN_FOURTH, 2 / k1, GRID, 0.0, "none")
+        else:
+            m = self.frame_.n_features
+            natural = math.sqrt(m / k) * float(
+                self.frame_.radius[0]
+            )  # k1 below m shortens rows by sqrt(k1 / m)
+            stretch, steps = 2 * (m - k) / (k * (m + 2)), self.frame_.unit / natural
+            law = RowLaw(self._row_noise * natural, GAUSSIAN_FOURTH, stretch, steps, LABEL, "none")
+        return PublicMap(self.frame_, extra={LAW: law.array()})
 
     @classmethod
     def plan(cls, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:

@@ -68,6 +68,7 @@ def dprp_as_printed(
     k1: int | str = "auto",
     n_components: int | str = "auto",
     shares: Shares = PAPER_SHARES,
+    z: float = 1.0,
     shuffled: bool = True,
 ) -> AsPrinted:
     """Algorithm 1: P' = XR + M1, V' from X'X + M2, X' = P' (V'^T R)^+ V'^T."""
@@ -75,15 +76,16 @@ def dprp_as_printed(
     d, epsilon, delta = rows.width, public.guarantee.epsilon, public.guarantee.delta
     k2 = math.ceil(KEPT * d) if n_components == "auto" else int(n_components)
     choice = shares.choice * epsilon if k1 == "auto" else 0.0
-    R = chosen_projection(data, public, rows, k2, choice, shares) if k1 == "auto" else None
+    R = chosen_projection(data, public, rows, k2, choice, shares, z) if k1 == "auto" else None
     if R is None:
         R = gaussian(d, int(k1), public.rng())
-    sigma1 = printed_row_sigma(R.shape[1], shares.rows * epsilon, shares.rows * delta)
-    sigma2 = printed_covariance_sigma(shares.covariance * epsilon, shares.covariance * delta)
-    released, measured, _ = data.release_rows(ProjectedUnitRows(rows, R), loss_of(sigma1), shuffled=shuffled)
-    V = directions(data, rows, sigma2, k2)
+    sigma1 = printed_row_sigma(R.shape[1], shares.rows * epsilon, shares.rows * delta, z)
+    sigma2 = printed_covariance_sigma(shares.covariance * epsilon, shares.covariance * delta, z)
+    asked = ProjectedUnitRows(rows, R, z)
+    released, measured, _ = data.release_rows(asked, loss_of(sigma1, z), shuffled=shuffled)
+    V = directions(data, rows, sigma2, k2, z)
     notes.delivered = delivered(R, sigma1, sigma2, delta, choice)
-    notes.caveats += printed_caveats(notes.delivered, delta)
+    notes.caveats += printed_caveats(notes.delivered, delta, z)
     back = np.linalg.pinv(V.T @ R) @ V.T  # step 7
     typical = math.sqrt(even_spread(public.encoder) / 2 + (not public.target.is_none))
     return AsPrinted(released, measured, Reconstruction(back * typical / GRID))
@@ -138,10 +140,11 @@ class UnitRows:
 
 @dataclass(frozen=True, eq=False)
 class ProjectedUnitRows(RowQuery):
-    """One row xR for each record, whose noise is printed for Z = 1."""
+    """One row xR for each record, whose noise is printed for rows that are Z apart."""
 
     rows: UnitRows
     R: Matrix
+    z: float = 1.0
     statistic: str = "one row for each record"
 
     @property
@@ -156,14 +159,15 @@ class ProjectedUnitRows(RowQuery):
         return np.rint(self.rows.of(rows) @ (self.R * FINE) / FINE).astype(np.int64)
 
     def noise(self, loss: Spendable) -> Noise:
-        return vector_noise(claimed(GRID), loss)
+        return vector_noise(claimed(GRID * self.z), loss)
 
 
 @dataclass(frozen=True, eq=False)
 class Covariance(Query):
-    """The upper triangle of X'X, whose noise is printed for Z^2 = 1."""
+    """The upper triangle of X'X, whose noise is printed for Z^2."""
 
     rows: UnitRows
+    z: float = 1.0
     statistic: str = "covariance of the rows, as printed"
 
     def zero(self) -> Integers:
@@ -176,7 +180,7 @@ class Covariance(Query):
         return total[np.triu_indices(self.rows.width)]
 
     def noise(self, loss: Spendable) -> Noise:
-        return vector_noise(claimed(GRID**2), loss)
+        return vector_noise(claimed(GRID**2 * self.z**2), loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +218,7 @@ class Residuals(Query):
 
 
 def chosen_projection(
-    data: Measurer, public: Public, rows: UnitRows, k2: int, choice: float, shares: Shares
+    data: Measurer, public: Public, rows: UnitRows, k2: int, choice: float, shares: Shares, z: float
 ) -> Matrix:
     """k1 by report noisy max: what a projection loses of the rows, and the noise that it brings, both in squares.
 
@@ -222,24 +226,24 @@ def chosen_projection(
     """
     rng, d = public.rng(), rows.width
     candidates = [gaussian(d, max(1, round(f * d)), rng) for f in CANDIDATES]
-    noise = [reconstruction_noise(R, k2, public.guarantee, shares) for R in candidates]
+    noise = [reconstruction_noise(R, k2, public.guarantee, shares, z) for R in candidates]
     known = tuple(-round(min(one * public.rows * GRID, LARGEST_SCORE)) for one in noise)
     scores = NoisyMax(Residuals.of(rows, candidates), GRID, known)
     return candidates[data.select(scores, PureDP(choice))]
 
 
-def reconstruction_noise(R: Matrix, k2: int, guarantee: Guarantee, shares: Shares) -> float:
+def reconstruction_noise(R: Matrix, k2: int, guarantee: Guarantee, shares: Shares, z: float) -> float:
     """The expected squared noise of a reconstructed row, from public numbers."""
     if math.isinf(guarantee.epsilon):
         return 0.0
-    sigma = printed_row_sigma(R.shape[1], shares.rows * guarantee.epsilon, shares.rows * guarantee.delta)
+    sigma = printed_row_sigma(R.shape[1], shares.rows * guarantee.epsilon, shares.rows * guarantee.delta, z)
     return float(sigma**2 * np.sum(np.linalg.pinv(R) ** 2) * k2 / len(R))
 
 
-def directions(data: Measurer, rows: UnitRows, sigma: float, k2: int) -> Matrix:
+def directions(data: Measurer, rows: UnitRows, sigma: float, k2: int, z: float) -> Matrix:
     """Steps 4 to 6: the first k2 eigenvectors of X'X plus mirrored Gaussian noise."""
     noisy = np.zeros((rows.width, rows.width))
-    noisy[np.triu_indices(rows.width)] = data.measure(Covariance(rows), loss_of(sigma)).answer
+    noisy[np.triu_indices(rows.width)] = data.measure(Covariance(rows, z), loss_of(sigma, z * z)).answer
     values, vectors = np.linalg.eigh(noisy + np.triu(noisy, 1).T)
     V: Matrix = vectors[:, np.argsort(-np.abs(values))[:k2]]
     return V
@@ -249,13 +253,13 @@ def directions(data: Measurer, rows: UnitRows, sigma: float, k2: int) -> Matrix:
 
 
 def claimed(unit: float) -> Sensitivity:
-    """The sensitivity that the paper takes, Z = 1, in integer steps."""
+    """The sensitivity that the paper takes, in integer steps."""
     return Sensitivity(Norm.L2, fraction(unit), adjacency=Adjacency.REPLACE_ONE)
 
 
-def loss_of(sigma: float) -> GaussianDP:
+def loss_of(sigma: float, claim: float) -> GaussianDP:
     """The mu at which the claimed sensitivity gives the printed sigma."""
-    return GaussianDP(1 / sigma if sigma > 0 else math.inf)
+    return GaussianDP(claim / sigma if sigma > 0 else math.inf)
 
 
 def printed_row_sigma(k1: int, epsilon: float, delta: float, z: float = 1.0) -> float:
@@ -281,15 +285,18 @@ def delivered(R: Matrix, sigma1: float, sigma2: float, delta: float, choice: flo
     return epsilon_of(math.hypot(true / sigma1, paper_dprp_covariance().true / sigma2), delta, pure=choice)
 
 
-def printed_caveats(delivered: float | None, delta: float) -> list[str]:
+def printed_caveats(delivered: float | None, delta: float, z: float) -> list[str]:
     """What does not hold of the printed noise, and what does."""
-    rows, covariance = paper_dprp_rows(), paper_dprp_covariance()
-    real = (
-        ""
-        if delivered is None
-        else f" All in all the release delivers epsilon {delivered:.4g} at delta {delta:g}."
-    )
-    return [
-        f"{rows.claim} takes Z = {rows.printed:g} where unit rows are up to {rows.true:g} apart.",
-        f"{covariance.claim} takes Z^2 = {covariance.printed:g} where {covariance.true:.4g} is needed.{real}",
-    ]
+    rows, covariance = paper_dprp_rows(z), paper_dprp_covariance(z)
+    found = []
+    if not rows.holds:
+        found.append(
+            f"{rows.claim} takes Z = {rows.printed:g} where unit rows are up to {rows.true:g} apart."
+        )
+    if not covariance.holds:
+        found.append(
+            f"{covariance.claim} takes Z^2 = {covariance.printed:g} where {covariance.true:.4g} is needed."
+        )
+    if delivered is not None:
+        found.append(f"All in all the release delivers epsilon {delivered:.4g} at delta {delta:g}.")
+    return found

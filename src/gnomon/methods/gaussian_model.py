@@ -26,14 +26,14 @@ from gnomon.statistics.queries import Location, Moments
 Vector = npt.NDArray[np.float64]
 CONSTANT = GRID // 2  # the constant coordinate of a row: counts and means come with the second moments
 BESIDE = GRID // 2  # the integer weight of a number beside the row: a regression target, a row's length
-LOCATION, MODEL = 0.1, 0.9  # shares of the budget: where the rows lie, and the model
+LOCATION = 0.1  # the share of the budget for where the rows lie; the model has the rest
 
 
 def gaussian_model(
-    data: Measurer, public: Public, notes: Notes, start: Frame, loss: Spendable
+    data: Measurer, public: Public, notes: Notes, start: Frame, loss: Spendable, share: float = LOCATION
 ) -> tuple[Frame, Mixture]:
-    """Where the rows lie in `start`, then the moments of every class in the ball that fits them."""
-    locating, modelling = loss.split(LOCATION, MODEL)
+    """Where the rows lie in `start`, by a share of the loss, then the moments of every class in the ball that fits them."""
+    locating, modelling = loss.split(share, 1 - share)
     frame = located(data, public, start, locating)
     sums = Sums.of(data.measure(class_moments(public, frame), modelling))
     fitted = mixture_of(sums, public.n)

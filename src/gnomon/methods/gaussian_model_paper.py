@@ -29,17 +29,22 @@ from gnomon.statistics.queries import Moments, Query, RowSum
 Whole = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float64]
 LABEL = 1.0  # targets are encoded to [-1, 1]: the paper's a
-MEAN, COVARIANCE = 0.3, 0.7  # the paper's split of epsilon (its section 5.2)
+MEAN = 0.3  # the mean's part of epsilon in the paper (its section 5.2)
 
 
 def gaussian_model_as_printed(
-    data: Measurer, public: Public, notes: Notes, n_components: int | str, W: Matrix | None = None
+    data: Measurer,
+    public: Public,
+    notes: Notes,
+    n_components: int | str,
+    W: Matrix | None = None,
+    mean_share: float = MEAN,
 ) -> tuple[Frame, Mixture]:
     """Algorithms 3 (no target), 4 (number) and 5 (classes), through W or a projection that is drawn here."""
     if W is None:
         p = dfm_dimension(public.m) if n_components == "auto" else int(n_components)
         W = haar(public.m, p, public.rng())
-    mean_loss, covariance_loss = public.pure_budget.split(MEAN, COVARIANCE)
+    mean_loss, covariance_loss = public.pure_budget.split(mean_share, 1 - mean_share)
     facts: Any = {
         "epsilon_mean": mean_loss.epsilon,
         "epsilon": covariance_loss.epsilon,

@@ -8,7 +8,14 @@ from typing import ClassVar
 
 from gnomon.errors import ParameterError
 from gnomon.methods.planning import MethodPlan
-from gnomon.methods.projected import LaplaceRows, expected_l1, laplace_dimension, row_plan, widest_attribute
+from gnomon.methods.projected import (
+    LARGEST,
+    LaplaceRows,
+    expected_l1,
+    laplace_dimension,
+    row_plan,
+    widest_attribute,
+)
 from gnomon.methods.projected_query import View
 from gnomon.methods.public import Notes, Public
 from gnomon.methods.row_release import attributes_of
@@ -17,7 +24,7 @@ from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.measure import Measurer
 from gnomon.privacy.rounding import float_up, fraction
 from gnomon.privacy.sensitivity import Sensitivity
-from gnomon.privacy.tails import projected_l1_quantile
+from gnomon.privacy.tails import projected_l1_quantile, projected_l1_tail
 from gnomon.projection.gaussian import FINE
 from gnomon.statistics.grid import Matrix
 from gnomon.table.encode import Encoder
@@ -53,17 +60,42 @@ class JlLaplace(LaplaceRows):
     order : "shuffled", or "kept", which publishes the order of the table; the custodian finds it in `permutation_`.
     publish_projection : False withholds R: it then comes from no seed, and only the custodian has it (`projection_`). The
         guarantee is the same, as it holds for every R, and whoever knows some records can find R from their rows.
+    c, t : with calibration="paper", the length that the noise is made for: c itself or, for unit="row", t in c = k t. By
+        default c = 2 sqrt(k) (Theorem 3), and t by the declared delta or, without one, at its threshold (Theorem 5).
     random_state : seeds the projection, never the noise and never the order.
     """
 
     name: ClassVar[str] = "jl-laplace"
 
+    c: float | None = None
+    t: float | None = None
+
     def _check(self, public: Public) -> None:
         super()._check(public)
+        self._check_printed()
         if self.calibration == "paper" and self.projection != "gaussian":
             raise ParameterError(
                 "The 'projection' parameter of JlLaplace must be 'gaussian' with calibration='paper'. "
                 f"Got {self.projection!r} instead."
+            )
+
+    def _check_printed(self) -> None:
+        for name, value in (("c", self.c), ("t", self.t)):
+            if value is None:
+                continue
+            if self.calibration != "paper":
+                raise ParameterError(
+                    f"The '{name}' parameter of JlLaplace is for calibration='paper'; sound noise follows from the matrix "
+                    "that is drawn."
+                )
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= LARGEST:
+                raise ParameterError(
+                    f"The '{name}' parameter of JlLaplace must be a positive number of at most {LARGEST:g}. "
+                    f"Got {value!r} instead."
+                )
+        if self.t is not None and (self.unit != "row" or self.c is not None):
+            raise ParameterError(
+                "The 't' parameter of JlLaplace makes c = k t for unit='row'; leave out t, or c."
             )
 
     def _draw(self, data: Measurer, public: Public, k: int) -> Matrix:
@@ -121,7 +153,8 @@ class JlLaplace(LaplaceRows):
     ) -> tuple[Sensitivity, Spendable]:
         if self.calibration != "paper":
             return true, loss
-        c, words, delta = printed_length(view.R.shape[1], self.unit, public.guarantee.delta)
+        delta = public.guarantee.delta
+        c, words, delta = printed_length(view.R.shape[1], self.unit, delta, self.c, self.t)
         claimed = replace(true, value=fraction(c * self._widest(view, public) * grid))
         notes.delivered = self.epsilon * float_up(true.value / claimed.value)
         notes.caveats += [
@@ -150,12 +183,24 @@ def tail_length(R: Matrix, widest: float, delta: float) -> float:
     return float(widest * (projected_l1_quantile(k, delta) + k * math.sqrt(m) / FINE) * (1 + 1e-12))
 
 
-def printed_length(k: int, unit: str, delta: float) -> tuple[float, str, float]:
+def printed_length(
+    k: int, unit: str, delta: float, c: float | None = None, t: float | None = None
+) -> tuple[float, str, float]:
     """The c that the paper prints for changes of length 1, what is wrong with its claim, and the true delta."""
+    if c is not None:
+        return c, f"c = {c:g} was given, for changes of length 1.", projected_l1_tail(k, c)
     if unit == "attribute":
         words = "Theorem 3 prints c = 2 sqrt(k) and claims epsilon-DP with probability 1 - m exp(-k/2)"
         return 2 * math.sqrt(k), words + ", which is no guarantee of privacy.", printed.paper_jl_cell_delta(k)
-    t = math.sqrt(2 * math.log(2 * k / delta) / k) if delta > 0 else math.sqrt(2 * math.log(2 * k) / k)
+    given = t is not None
+    if t is None:
+        t = math.sqrt(2 * math.log(2 * k / (delta or 1.0)) / k)
     words = "Theorem 5 prints c = k t with delta = 2 k exp(-k t^2 / 2)"
-    at = "" if delta > 0 else "; with delta = 0, t is at its threshold, where that bound is 1"
+    at = (
+        f"; t = {t:g} was given"
+        if given
+        else ""
+        if delta > 0
+        else "; with delta = 0, t is at its threshold, where that bound is 1"
+    )
     return k * t, words + at + ".", printed.paper_jl_row_delta(k, t)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from gnomon.errors import ParameterError
 from gnomon.methods.base import Release
+from gnomon.model.conditional import Condition, conditional_batches
 from gnomon.model.missing import CellLaw, missing_cells
 from gnomon.model.mixture import Mixture
 from gnomon.privacy.guarantee import Adjacency
@@ -74,17 +75,34 @@ class ModelRelease(Release):
                 found[group.name] = [1 - true, true]
         return found
 
-    def sample(self, n: int | None = None, random_state: int | None = None) -> Any:
+    def sample(
+        self,
+        n: int | None = None,
+        random_state: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+    ) -> Any:
         """n synthetic rows with the columns and the frame type of the input; the same rows for the same random_state.
 
-        By default as many as were read (or counted, with noise), and those that the release itself holds.
+        By default as many as were read (or counted, with noise), and those that the release itself holds. `given` maps
+        columns to cells that all rows shall have: a value, a list of them, a pair (low, high) of numbers or dates, or None
+        for a missing cell. These rows are drawn by rejection (`gnomon.model.conditional`).
         """
         wanted = self.n_rows_ if n is None else n
         if not isinstance(wanted, (int, np.integer)) or wanted < 1:
             raise ParameterError(
                 f"The 'n' parameter of sample must be a positive integer. Got {n!r} instead."
             )
-        return self._like(pa.concat_tables(self.sample_batches(int(wanted), random_state)))
+        return self._like(pa.concat_tables(self.given_batches(int(wanted), random_state, given)))
+
+    def given_batches(
+        self, n: int, seed: int | None = None, given: Mapping[str, Any] | None = None
+    ) -> Iterator[pa.Table]:
+        """`sample_batches` of rows that have given cells."""
+        if given is None:
+            return self.sample_batches(n, seed)
+        condition = Condition.of(self.data_schema_, given)
+        return conditional_batches(self.sample_batches, condition, n, self.seed_ if seed is None else seed)
 
     def transform(self, X: Any) -> Any:
         """Real rows into the released space, by public knowledge only: through the frame and back into columns."""

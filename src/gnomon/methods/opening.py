@@ -13,7 +13,7 @@ from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta, dec
 from gnomon.table.base import Source
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
-from gnomon.table.frames import eager_frame
+from gnomon.table.frames import as_array, eager_frame, refuse_sparse
 from gnomon.table.schema import Schema
 from gnomon.table.source import open_source, with_names
 from gnomon.table.target import Task
@@ -44,7 +44,8 @@ class Opened:
 def open_table(method: Asked, X: Any, y: Any) -> Opened:
     """Nothing here looks at a cell."""
     _known_task(method)
-    schema = method.schema
+    refuse_sparse(X)
+    schema, X = method.schema, as_array(X)
     frame = eager_frame(X) if schema is None else None
     if isinstance(X, np.ndarray) and schema is None:
         schema = _schema_of_arrays(method, X, y)
@@ -184,7 +185,9 @@ def public_rows(source: Source) -> int:
     """The number of rows where it is public; a release needs two."""
     n = source.n_rows()
     if n < 2:
-        raise DataError(f"The table has {n} rows; a release needs at least 2.")
+        raise DataError(
+            f"The table has {n} row{'' if n == 1 else 's'} (n_samples={n}); a release needs at least 2."
+        )
     if n >= MOST_ROWS:
         raise DataError("The table has 2^30 rows or more, past what exact integer sums hold; split it.")
     return n
@@ -194,7 +197,12 @@ def _schema_of_arrays(method: Asked, X: npt.NDArray[Any], y: Any) -> Schema:
     """Bounds and classes as they are declared; nothing is taken from the cells, of which only the type is looked at."""
     who = type(method).__name__
     if X.ndim != 2:
-        raise DataError(f"The array X must have two dimensions. Got {X.ndim} instead.")
+        raise DataError(
+            f"Expected 2D array, rows and columns, got {X.ndim}D instead. Reshape your data, for one column by "
+            "X.reshape(-1, 1)."
+        )
+    if X.shape[1] == 0:
+        raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if method.bounds is None:
         raise ParameterError(
             f"{who} needs bounds=(low, high) to be declared for an array; "

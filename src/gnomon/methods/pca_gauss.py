@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
 
 from gnomon.errors import DataError, ParameterError
 from gnomon.methods import pca_gauss_paper as paper
-from gnomon.methods.gaussian_model import gaussian_model
+from gnomon.methods.gaussian_model import LOCATION, gaussian_model
 from gnomon.methods.model_release import SAMPLING, ModelRelease
 from gnomon.methods.planning import MethodPlan, moment_plan
 from gnomon.methods.public import Notes, Public
@@ -71,6 +72,7 @@ class PcaGauss(ModelRelease):
         Laplace noise.
     public : for pca="public", a table of the same columns that needs no protection.
     pca_share : the part of the budget that goes to the PCA, the paper's alpha.
+    mean_share : of what is left for the model, the part of the means; the covariances have the rest. The paper's 0.1.
     random_state : seeds the sampling of the model, never the noise.
     """
 
@@ -79,6 +81,7 @@ class PcaGauss(ModelRelease):
     pca: str = "auto"
     public: Any = None
     pca_share: float = 0.5
+    mean_share: float = LOCATION
 
     def _check(self, public: Public) -> None:
         super()._check(public)
@@ -86,10 +89,11 @@ class PcaGauss(ModelRelease):
             raise ParameterError(
                 f"The 'pca' parameter of PcaGauss must be one of {', '.join(map(repr, SOURCES))}. Got {self.pca!r} instead."
             )
-        if not 0.01 <= self.pca_share <= 0.99:
-            raise ParameterError(
-                f"The 'pca_share' parameter of PcaGauss must be from 0.01 to 0.99. Got {self.pca_share!r} instead."
-            )
+        for name, share in (("pca_share", self.pca_share), ("mean_share", self.mean_share)):
+            if not (isinstance(share, int | float) and 0.01 <= share <= 0.99):
+                raise ParameterError(
+                    f"The '{name}' parameter of PcaGauss must be from 0.01 to 0.99. Got {share!r} instead."
+                )
         if self.pca == "analyze-gauss" and public.guarantee.delta == 0 and not public.target.is_none:
             raise ParameterError("The PCA by Gaussian noise (pca='analyze-gauss') needs delta above 0.")
         if public.schema.estimated and self.pca in PURE_SOURCES and public.guarantee.delta > 0:
@@ -116,16 +120,15 @@ class PcaGauss(ModelRelease):
         P = self._dimension(public)
         self._components_only = public.target.is_none
         if self.calibration == "paper":
-            asked = paper.PaperOptions(
-                self._source(public), P, self.pca_share, self._public_directions(data, public, P)
-            )
+            directions = self._public_directions(data, public, P)
+            asked = paper.PaperOptions(self._source(public), P, self.pca_share, self.mean_share, directions)
             self.frame_, self.model_ = paper.as_printed(data, public, notes, asked)
         elif public.target.is_none:
             self.frame_, self.model_ = unsupervised(data, public, notes, P)
         else:
             W, loss = self._components(data, public, notes, P)
             start = box_view(public.m).project(W, radius=math.sqrt(public.m))
-            self.frame_, self.model_ = gaussian_model(data, public, notes, start, loss)
+            self.frame_, self.model_ = gaussian_model(data, public, notes, start, loss, self.mean_share)
 
     def _source(self, public: Public) -> str:
         if self.pca != "auto":
@@ -191,6 +194,7 @@ class PcaGauss(ModelRelease):
 
     def transform(self, X: Any) -> Any:
         """Real rows into the released space; Algorithm 1 has none, since its projection is private."""
+        check_is_fitted(self)
         if self._components_only:
             raise ParameterError(
                 "PcaGauss without a target publishes components whose projection is private, so there is no map for "

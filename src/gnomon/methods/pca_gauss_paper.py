@@ -29,7 +29,6 @@ from gnomon.statistics.queries import Moments, Query
 from gnomon.table.rows import CELL
 
 Vector = npt.NDArray[np.float64]
-MEAN, COVARIANCE = 0.1, 0.9  # the paper's split of the model's epsilon
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,7 @@ class PaperOptions:
     pca: str
     components: int
     share: float
+    mean_share: float
     directions: Matrix | None
 
 
@@ -67,8 +67,9 @@ def as_printed(data: Measurer, public: Public, notes: Notes, asked: PaperOptions
         return unsupervised(data, public, notes, start, asked.components)
     W, loss = independent_pca(data, public, notes, start, asked)
     frame = start.project(W, radius=math.sqrt(public.m))
-    algorithm = supervised if public.target.is_number else mixture
-    return frame, algorithm(data, public, notes, frame, loss)
+    if public.target.is_number:
+        return frame, supervised(data, public, notes, frame, loss)
+    return frame, mixture(data, public, notes, frame, loss, asked.mean_share)
 
 
 def unsupervised(data: Measurer, public: Public, notes: Notes, start: Frame, P: int) -> tuple[Frame, Mixture]:
@@ -114,10 +115,12 @@ def supervised(data: Measurer, public: Public, notes: Notes, frame: Frame, loss:
     return gaussians(noisy / (public.rows * np.outer(query.units, query.units)), np.ones(1))
 
 
-def mixture(data: Measurer, public: Public, notes: Notes, frame: Frame, loss: PureDP) -> Mixture:
+def mixture(
+    data: Measurer, public: Public, notes: Notes, frame: Frame, loss: PureDP, mean_share: float
+) -> Mixture:
     """Algorithm 3: Lap(2P a / (N_c eps)) on class means, Lap(P^2 a^2 / (N_c eps)) on covariances about the true means."""
     P = frame.n_components
-    mean_loss, covariance_loss = loss.split(MEAN, COVARIANCE)
+    mean_loss, covariance_loss = loss.split(mean_share, 1 - mean_share)
     moments = Moments("", frame, public.target, constant=GRID, by_class=True)
     sizes_query = ClassPart("sizes of the classes, exact as printed", moments)
     means_query = AsPrinted(ClassPart("means of the classes, as printed", moments), GRID * 2.0 * P)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from gnomon.methods.gaussian_model import CONSTANT, LOCATION, MODEL
+from gnomon.methods.gaussian_model import CONSTANT, LOCATION
 from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import best_spend, moment_noise
 from gnomon.statistics.grid import GRID
@@ -101,7 +101,7 @@ def _moments(
 
     p = dimension(encoder.width, n, classes, spendable, extra)
     q = p + extra
-    _, loss = spendable(q).split(LOCATION, MODEL)
+    _, loss = spendable(q).split(LOCATION, 1 - LOCATION)
     ball = GRID**2 + CONSTANT**2 * extra
     found = moment_noise(q, loss, ball=ball, blocks=classes)
     law, size = found.law, n / classes

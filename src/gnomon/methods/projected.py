@@ -29,6 +29,9 @@ from gnomon.privacy.sensitivity import Attribute, Norm, Sensitivity, attribute_c
 from gnomon.projection.gaussian import FINE, gaussian, on_grid, unseeded_gaussian
 from gnomon.projection.orthonormal import haar
 from gnomon.projection.sign import sign
+from gnomon.release.analyst.law import NAME as LAW
+from gnomon.release.analyst.law import RowLaw
+from gnomon.release.analyst.rows import LAPLACE_FOURTH, Distances, Law, recovered
 from gnomon.release.map import PublicMap
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import Integers, Matrix
@@ -51,19 +54,6 @@ ROUNDING = (
 )  # grid steps per coordinate that a sensitivity spans: rounding adds under 1e-4 of the noise
 LARGEST = 1e6  # of a parameter that scales rows or labels: beyond, noise would leave 64-bit integers after the charge
 FLOAT_ERROR = 2.0**-20  # of a grid step: what one multiplication and one rounding of integers can be off by
-LAPLACE_FOURTH, GAUSSIAN_FOURTH = 14.0, 8.0  # Var of (e - e')^2 over the squared variance of a noise e
-
-
-@dataclass(frozen=True)
-class Distances:
-    """Estimated squared distances of records, with the variance of each estimate."""
-
-    value: Vector
-    variance: Vector
-
-    @property
-    def standard_error(self) -> Vector:
-        return np.sqrt(self.variance)
 
 
 @dataclass(eq=False, repr=False)
@@ -72,6 +62,9 @@ class ProjectedRows(RowRelease):
 
     norm: ClassVar[Norm]
     fourth: ClassVar[float]
+    drawn: ClassVar[bool] = (
+        True  # at random, so that distances and sums before the projection can be recovered
+    )
 
     unit: str = "row"
     projection: str = "gaussian"
@@ -237,8 +230,9 @@ class ProjectedRows(RowRelease):
         k, grid = self.n_components_, self._query.grid
         if places is None:
             return np.concatenate([chunk[:, :k] for chunk in self.rows_.chunks()]) / grid
-        found: Matrix = self.rows_.take(self._places(places))[:, :k] / grid
-        return found
+        asked = self._places(places)
+        found: Matrix = self.rows_.take(asked.ravel())[:, :k] / grid
+        return found.reshape(*asked.shape, k)
 
     def _places(self, places: npt.ArrayLike) -> npt.NDArray[np.int64]:
         asked, n = np.asarray(places), self.rows_.rows
@@ -260,8 +254,16 @@ class ProjectedRows(RowRelease):
         return found.append_column(target.name, self.encoder_.decode_target(y))
 
     def public_map(self) -> PublicMap:
-        """The frame, and the noise of a component, which distances need."""
-        extra = {"noise_std": np.array(self.noise_std_)}
+        """The frame, and the law of the noise, which distances and sums need."""
+        law = RowLaw(
+            self.noise_std_,
+            self.fourth,
+            self.stretch_variance_,
+            self._query.grid,
+            float(self._query.label.steps if self._query.label.width else 0),
+            self.projection if self.drawn else "chosen",
+        )
+        extra = {"noise_std": np.array(self.noise_std_), LAW: law.array()}
         frame, hidden = self.frame_, not self.publish_projection
         if hidden:
             frame = Frame.identity(self.n_components_, radius=1.0)
@@ -277,20 +279,15 @@ class ProjectedRows(RowRelease):
         projection (2(m - k)/(k(m + 2)) for an orthonormal one, an upper bound 2/k for signs), f = 14 for Laplace noise
         and 8 for Gaussian.
         """
-        first, second = np.broadcast_arrays(np.atleast_1d(i), np.atleast_1d(j))
-        difference = self.components(first) - self.components(second)
-        k, s2 = self.n_components_, self.noise_std_**2
-        value = np.einsum("ij,ij->i", difference, difference) - 2 * k * s2
-        a = np.maximum(value, 0.0)
-        variance = distance_variance(a, k, s2, self.fourth, self.stretch_variance_)
-        if np.ndim(i) == 0 and np.ndim(j) == 0:
-            return Distances(value[0], variance[0])
-        return Distances(value, variance)
+        difference = self.components(i) - self.components(j)
+        return recovered(difference, Law(self.noise_std_, self.fourth, self.stretch_variance_))
 
     @property
     def stretch_variance_(self) -> float:
         """The variance of ||vR||^2 for a unit vector v."""
         k, m = self.n_components_, self.frame_.n_features
+        if not self.drawn:  # what is recovered are distances that the chosen directions show
+            return 0.0
         return 2 * (m - k) / (k * (m + 2)) if self.projection == "orthonormal" else 2 / k
 
 
@@ -325,17 +322,6 @@ class LaplaceRows(ProjectedRows):
 # --- the dimension that recovers distances best, from public numbers ---
 
 
-def distance_variance(a: Vector, k: int, s2: float, fourth: float, stretch: float) -> Vector:
-    """Variance of the recovered squared distance for true squared distances a: stretch a^2 + 8 s^2 a + fourth k s^4.
-
-    With d = (x_i - x_j)R and e the difference of two noises of variance s^2 each, the estimate is ||d||^2 + 2<d, e> +
-    ||e||^2 - 2 k s^2; its three random parts are uncorrelated, with variances stretch a^2, 4 * 2 s^2 * a and k Var(e^2).
-    Var(e^2) is 8 s^4 for Gaussian noise and 14 s^4 for Laplace noise (whose fourth moment is 6 s^4).
-    """
-    found: Vector = stretch * a**2 + 8 * s2 * a + fourth * k * s2**2
-    return found
-
-
 def best_dimension(m: int, squared: float, noise_of: Callable[[int], float], fourth: float) -> int:
     """The k in 1..m whose distance estimates vary least for pairs at squared distance `squared`; public numbers only.
 
@@ -344,7 +330,7 @@ def best_dimension(m: int, squared: float, noise_of: Callable[[int], float], fou
     """
     choices = range(1, min(m, 1024) + 1)
     a = np.array([squared])
-    return min(choices, key=lambda k: float(distance_variance(a, k, noise_of(k) ** 2, fourth, 2 / k)[0]))
+    return min(choices, key=lambda k: float(Law(noise_of(k), fourth, 2 / k).variance(a, k)[0]))
 
 
 def expected_l1(encoder: Encoder, unit: str, projection: str, k: int) -> float:
@@ -376,7 +362,7 @@ def widest_attribute(attributes: list[Attribute]) -> float:
 def row_plan(name: str, encoder: Encoder, k: int, std: float, mechanism: str, fourth: float) -> MethodPlan:
     """The plan of a release of projected rows: the relative error of a squared distance of evenly spread rows."""
     a = even_spread(encoder)
-    error = math.sqrt(float(distance_variance(np.array([a]), k, std**2, fourth, 2 / k)[0])) / a
+    error = math.sqrt(float(Law(std, fourth, 2 / k).variance(np.array([a]), k)[0])) / a
     noise = PlannedNoise(
         "one component of a row", mechanism, std / math.sqrt(a / 2 / encoder.width), "spreads"
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnomon.errors import ParameterError
-from gnomon.methods.gaussian_model import gaussian_model
-from gnomon.methods.gaussian_model_paper import gaussian_model_as_printed
+from gnomon.methods.gaussian_model import LOCATION, gaussian_model
+from gnomon.methods.gaussian_model_paper import MEAN, gaussian_model_as_printed
 from gnomon.methods.model_release import ModelRelease
 from gnomon.methods.planning import MethodPlan, moment_plan
 from gnomon.methods.public import Notes, Public
@@ -49,6 +49,8 @@ class RonGauss(ModelRelease):
         for a private selection of the classes.
     target, task : which column to predict and how; by default as the schema declares.
     n_components : the dimension p, or "auto" (a rule on public numbers, see `auto_dimension`).
+    epsilon_mu, epsilon_sigma : the parts of epsilon for the mean and the covariance, which add up to it; one is enough.
+        By default a tenth and the rest, and with calibration="paper" 0.3 and 0.7 of epsilon, as in the paper.
     rows : "normalise" scales every row to length 1 as the paper does; "clip" keeps relative lengths.
     expected_rows : the public order of magnitude of a private n, if not that of the schema's [table].
     strict : whether a table with cells that do not fit is refused, which narrows the promise to tables that fit.
@@ -58,6 +60,8 @@ class RonGauss(ModelRelease):
     name: ClassVar[str] = "ron-gauss"
 
     rows: str = "normalise"
+    epsilon_mu: float | None = None
+    epsilon_sigma: float | None = None
 
     def _check(self, public: Public) -> None:
         super()._check(public)
@@ -65,6 +69,7 @@ class RonGauss(ModelRelease):
             raise ParameterError(
                 f"The 'rows' parameter of RonGauss must be 'normalise' or 'clip'. Got {self.rows!r} instead."
             )
+        self._mean_share()
         if self.calibration == "paper" and public.guarantee.delta > 0:
             raise ParameterError(
                 "RON-Gauss as printed is pure epsilon-DP; leave delta at 0 with calibration='paper'."
@@ -72,12 +77,34 @@ class RonGauss(ModelRelease):
 
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         if self.calibration == "paper":
-            self.frame_, self.model_ = gaussian_model_as_printed(data, public, notes, self.n_components)
+            self.frame_, self.model_ = gaussian_model_as_printed(
+                data, public, notes, self.n_components, mean_share=self._mean_share()
+            )
             return
         p, loss = self._plan(public)
         W = haar(public.m, p, public.rng())
         start = random_view(public.m, W, normalise=self.rows == "normalise")
-        self.frame_, self.model_ = gaussian_model(data, public, notes, start, loss)
+        self.frame_, self.model_ = gaussian_model(data, public, notes, start, loss, self._mean_share())
+
+    def _mean_share(self) -> float:
+        """The part of the budget for the mean: epsilon_mu / epsilon."""
+        mu, sigma = self.epsilon_mu, self.epsilon_sigma
+        if mu is None and sigma is None:
+            return MEAN if self.calibration == "paper" else LOCATION
+        given = [part for part in (mu, sigma) if part is not None]
+        for part in given:
+            if not isinstance(part, int | float) or isinstance(part, bool) or not 0 < part < self.epsilon:
+                raise ParameterError(
+                    f"The 'epsilon_mu' and 'epsilon_sigma' parameters of RonGauss must be parts of epsilon = "
+                    f"{self.epsilon:g}, between 0 and that. Got {part!r} instead."
+                )
+        if len(given) == 2 and not math.isclose(sum(given), self.epsilon, rel_tol=1e-9):
+            raise ParameterError(
+                f"The 'epsilon_mu' and 'epsilon_sigma' parameters of RonGauss must add up to epsilon = {self.epsilon:g}. "
+                f"Got {mu!r} and {sigma!r} instead; leave one of them out."
+            )
+        share = mu if mu is not None else self.epsilon - given[0]
+        return float(share / self.epsilon) if math.isfinite(self.epsilon) else LOCATION
 
     def _plan(self, public: Public) -> tuple[int, Spendable]:
         """The dimension and the kind of loss, from public numbers alone."""

@@ -174,7 +174,7 @@ def _coordinates(public: Public, plan: BudgetPlan, found: list[Marginal], rows: 
             variance[attribute.indicator] = marginal.missing * (1 - marginal.missing)
     levels = ends = None
     if public.target.is_number:
-        weight[-1] = max(t.target * math.sqrt(m), 1.0)
+        weight[-1] = max(math.sqrt(m) / 2, 1.0)
         levels = target_levels(found[-1], plan.target_bins)
         ends = np.append(np.rint(found[-1].quantile(levels[1:-1]) * CELL), CELL).astype(np.int64)
     on = Coordinates(plan.attributes, tuple(found), counted, centre, weight, variance)
@@ -302,7 +302,7 @@ class View:
             frame, "lengths by class", guess, t.class_coverage, self.plan.losses["class_lengths"], L
         )
         frame = replace(frame, radius=np.repeat(ball.radii, k) / longest)
-        constant = round(t.constant * GRID)
+        constant = GRID // 2
         query = (
             CellMoments("moments by class and cell", frame, constant)
             if k > 1
@@ -317,8 +317,8 @@ class View:
         t, P = self.plan.tuning, space.dimension
         if isinstance(loss, PureDP):
             return 1
-        ball = round((1 + t.constant**2) * GRID**2)
-        noise = moment_noise(P + 1, loss, ball=ball, blocks=2).law.off_diagonal / GRID**2 / t.constant
+        ball = GRID**2 + (GRID // 2) ** 2
+        noise = moment_noise(P + 1, loss, ball=ball, blocks=2).law.off_diagonal / GRID**2 * 2
         return doubled(noise * math.sqrt(P) * self.classes / self.rows, t.parts, t)
 
     def located(self, space: Subspace) -> Subspace:

@@ -91,6 +91,14 @@ class Latent:
         total = share @ (self.deviations**2 + (self.means - share @ self.means) ** 2)
         return min(1.0, math.sqrt(variance / max(float(total), TINY)))
 
+    def quantiles(self, c: int, n: int) -> Floats:
+        """n even quantiles of the latent values of one class."""
+        mine = self.classes == c
+        means, deviations = self.means[mine], self.deviations[mine]
+        z = np.linspace((means - REACH * deviations).min(), (means + REACH * deviations).max(), GRID_POINTS)
+        below = ndtr((z[:, None] - means) / deviations) @ (self.weights[mine] / self.weights[mine].sum())
+        return np.asarray(np.interp((np.arange(n) + 0.5) / n, below, z))
+
     def masses(self, marginal: Marginal, classes: int) -> Floats:
         """Masses (L, B) of the classes if latent values are read off the marginal by rank."""
         low = float((self.means - REACH * self.deviations).min())

@@ -153,7 +153,7 @@ def marginal_of(counts: Counts, n: float, t: Tuning) -> Marginal:
         return Marginal(left, left, mass / mass.sum(), share)
     h = _believed(counts, t)
     h = onto_simplex(h, n) * (h > 0) if (h > 0).any() else counts.bins.right - counts.bins.left
-    left, right, h = thinned(counts.bins.left, counts.bins.right, h, t)
+    left, right, h = thinned(counts.bins.left, counts.bins.right, h)
     h = np.maximum(h / h.sum(), LEAST)
     return Marginal(left, right, h / h.sum(), share)
 
@@ -193,14 +193,14 @@ def _believed(counts: Counts, t: Tuning) -> Floats:
     return h
 
 
-def thinned(left: Floats, right: Floats, h: Floats, t: Tuning) -> tuple[Floats, Floats, Floats]:
+def thinned(left: Floats, right: Floats, h: Floats) -> tuple[Floats, Floats, Floats]:
     """An outermost bin ends where rows that thin out from its neighbour's density are spent."""
     for last in (True, False):
         wide = np.flatnonzero((left < right) & (h > 0))
         if len(wide) < 3:
             return left, right, h
         i, k = (wide[-1], wide[-2]) if last else (wide[0], wide[1])
-        width = t.thinning * h[i] * (right[k] - left[k]) / h[k]
+        width = 2 * h[i] * (right[k] - left[k]) / h[k]
         if width < right[i] - left[i]:
             cut = left[i] + width if last else right[i] - width
             left, right = np.insert(left, i + 1, cut), np.insert(right, i, cut)
@@ -241,7 +241,7 @@ def _vary(found: list[Marginal], counts: Sequence[Counts], quiet: list[int], n: 
         bins = counts[j].bins
         assert bins is not None
         width = bins.right - bins.left
-        h = width / width.sum() * min(hidden / n, t.most_unseen)
+        h = width / width.sum() * min(hidden / n, 1 / 2)
         h[k] = 1 - h.sum()
         found[j] = Marginal(bins.left, bins.right, h, found[j].missing)
 
@@ -261,9 +261,7 @@ def _lengthen(
         for j, places in tails.items():
             if profile[: len(places)].any():
                 share = profile[: len(places)] / n
-                found[j] = _with_tail(
-                    found[j], counts[j], places, share * min(1.0, t.most_unseen / share.sum())
-                )
+                found[j] = _with_tail(found[j], counts[j], places, share * min(1.0, 1 / (2 * share.sum())))
 
 
 def _tail(marginal: Marginal, counts: Counts, last: bool) -> npt.NDArray[np.int64]:

@@ -115,7 +115,7 @@ def subspace(sums: Sums, ball: Radius, n: float, most: int, t: Tuning) -> Subspa
     factor = r * r / n / float(ball.kept_square[0])
     C, noise = sums.second[0] * factor - np.outer(centre, centre), sums.second_noise * factor
     raw, V = np.linalg.eigh((C + C.T) / 2)
-    values = np.maximum(shrunk_eigenvalues(raw, noise), t.floor * noise)  # no direction without variance
+    values = np.maximum(shrunk_eigenvalues(raw, noise), noise)  # no direction without variance
     values *= max(float(raw.sum()), TINY) / max(float(values.sum()), TINY)
     seen = int(np.count_nonzero(raw > 2 * noise * math.sqrt(m)))
     basis = V[:, ::-1][:, : min(max(seen, min(m, 2)), most)]
@@ -157,7 +157,7 @@ def _class_gaussians(
     t: Tuning,
 ) -> Subspace:
     G = basis.T @ covariance @ basis
-    scale = np.maximum(np.diag(G), TINY) ** (-t.whitening / 2)
+    scale = 1 / np.sqrt(np.sqrt(np.maximum(np.diag(G), TINY)))  # axes are evened by half
     G = G * np.outer(scale, scale)
     share = counts / counts.sum()
     means, noise = (away @ basis) * scale, (mean_noise[:, None] * scale) ** 2

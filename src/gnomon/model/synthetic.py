@@ -16,6 +16,7 @@ from gnomon.model.shrinkage import Floats
 from gnomon.model.tuning import Tuning
 
 BATCH, LEAST_BATCH, REFERENCE = 2**16, 2**10, 2**14  # rows drawn at once, and those that chances are raked on
+LEAST_RANKED = 2**7  # rows of a class that are ranked among themselves; fewer by their law
 TINY, RAKINGS = 1e-9, 20
 UNIFORM = 3**0.5  # half the width of a uniform law of variance one
 
@@ -111,7 +112,9 @@ class SyntheticModel:
             for c in range(int(codes.max(initial=0)) + 1):
                 own, mine = self.class_marginals.get((c, j)), codes == c
                 if own is not None and mine.any():
-                    X[mine, j] = Table.by_rank(Z[mine, j], own)(Z[mine, j])
+                    z = Z[mine, j]
+                    law = z if len(z) >= LEAST_RANKED else self.latent(j).quantiles(c, LEAST_BATCH)
+                    X[mine, j] = Table.by_rank(law, own)(z)
         for place, option in enumerate(self.options):
             value, attribute = option.order[chosen[:, place]], option.attribute
             if option.missing:

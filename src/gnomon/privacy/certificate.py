@@ -19,6 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from gnomon.errors import DataError, GnomonError
+from gnomon.notebook import listed
 from gnomon.privacy.accounting import compose, guarantee_of
 from gnomon.privacy.guarantee import (
     ZCDP,
@@ -266,7 +267,7 @@ class Certificate(_Part):
         bound, mu = reach_by_epsilon(guarantee.epsilon, guarantee.delta), _mu_of(losses)
         exact = None if mu is None else reach_of_gaussian(mu)
         return cls(
-            statement=_held(guarantee, rows, bound, exact)
+            statement=promise(guarantee, rows, plain_words(bound, exact))
             if holds
             else _broken(guarantee, noise.private, delivered, calibration, unpaid),
             holds=holds,
@@ -305,6 +306,19 @@ class Certificate(_Part):
     def with_verdicts(self, verdicts: Mapping[str, Any]) -> Certificate:
         """The same certificate, which begins with how good the release is."""
         return self.model_copy(update={"verdicts": Judged.model_validate(verdicts)})
+
+    def _repr_html_(self) -> str:
+        p = self.privacy
+        facts = {
+            "holds": "yes" if self.holds else "NO",
+            "epsilon": f"{p.epsilon:g}",
+            "delta": f"{p.delta:g}",
+            "unit": p.unit.value,
+            "adjacency": p.adjacency.value,
+            "method": self.method,
+            "rows": "private" if self.rows is None else f"{self.rows:,}",
+        }
+        return listed(f"Certificate of {self.table}", {**facts, "statement": self.statement})
 
     def to_yaml(self) -> str:
         """YAML in a fixed order, wrapped for people."""
@@ -509,8 +523,8 @@ def _broken(
     )
 
 
-def _held(guarantee: Guarantee, rows: int | None, bound: Reach, exact: Reach | None) -> str:
-    """One paragraph that a person without training can use."""
+def promise(guarantee: Guarantee, rows: int | None, reached: str = "") -> str:
+    """One paragraph that a person without training can use; `reached` are sentences about what a test reaches."""
     what = {
         Unit.ROW: "one row of the table, its label included,",
         Unit.ATTRIBUTE: "one attribute of one row",
@@ -523,7 +537,7 @@ def _held(guarantee: Guarantee, rows: int | None, bound: Reach, exact: Reach | N
     return (
         f"This release is differentially private with {_numbers(guarantee)}. Whoever reads it, whatever else they know, "
         f"sees almost the same whether {what} {change}: every set of outcomes has at most {_factor(guarantee.epsilon)} "
-        f"times the probability in one case that it has in the other{delta}. {plain_words(bound, exact)} "
+        f"times the probability in one case that it has in the other{delta}. {reached}{' ' * bool(reached)}"
         f"{replacement(guarantee)}{known} public knowledge. What is true of people in general can be learnt from it, and "
         "further releases about the same people add to the loss."
     )

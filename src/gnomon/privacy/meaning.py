@@ -88,3 +88,18 @@ def weak_promises(guarantee: Guarantee, rows: int | None, bound: Reach, exact: R
             "would allow a release that shows some row as it is. Take one far below."
         )
     return found
+
+
+def weak_together(account: str, releases: int, epsilon: float, delta: float) -> str:
+    """What should be known of an account whose releases add up to little privacy; nothing where they do not."""
+    if releases < 2 or epsilon <= WEAK_EPSILON:
+        return ""
+    if math.isinf(epsilon):
+        return (
+            f"The {releases} releases of the account {account!r} add up to no promise: one of them has none."
+        )
+    reached = percent_up(reach_by_epsilon(epsilon, min(delta, 1.0)).right, 2)
+    return (
+        f"The {releases} releases of the account {account!r} add up to epsilon = {epsilon:.6g}, a weak promise: whoever "
+        f"has all of them may name the true one of two versions {reached} of the time."
+    )

@@ -21,7 +21,7 @@ from gnomon.privacy.guarantee import ApproxDP
 from gnomon.privacy.mechanism import Event, Noise, NoiseLaw, draw
 from gnomon.privacy.noisy_rows import NoisyRows
 from gnomon.statistics.frame import Binning
-from gnomon.statistics.queries import Query, RowQuery
+from gnomon.statistics.queries import Minimum, Query, RowQuery
 from gnomon.table.rows import RowSource
 
 Integers = npt.NDArray[np.int64]
@@ -81,6 +81,7 @@ class Measurer:
     events: list[Event] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     counts: list[NoisyCounts] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
 
     def measure(self, query: Query, loss: Any, *, rows: RowSource | None = None) -> Measurement:
         """The noisy answer of a query: one pass over the rows, one event."""
@@ -104,11 +105,28 @@ class Measurer:
             if query.counted():
                 self.counts.append(NoisyCounts(query.counted(), outcome, noise.law.diagonal))
             found.append(Measurement(query, outcome, noise.law, event))
+        self.measurements += found
         return found
 
     def select(self, query: Query, loss: Any) -> int:
         """The place that a private selection chooses: a measurement like any other."""
         return int(self.measure(query, loss).answer)
+
+    def minimise(self, query: Minimum, loss: Any) -> Measurement:
+        """The noisy minimiser of a sum over the rows: many exact passes that nobody sees, one answer, one event."""
+        known = self._recorded(query.statistic, 0)
+        place = None
+        if known is None:
+            search = query.start()
+            while not search.done:
+                search = query.step(search, next(self._exact([query.at(search)], None)))
+            place = search.place
+        noise = query.noise(loss)
+        outcome = self._outcome(query.statistic, noise, place, query.release, known)
+        event = noise.event(query.statistic, loss)
+        self._spend(event)
+        self.measurements.append(Measurement(query, outcome, noise.law, event))
+        return self.measurements[-1]
 
     def release_rows(
         self,

@@ -240,6 +240,13 @@ def paper_dppro(projection: Matrix, attributes: list[Attribute]) -> Printed:
     return Printed("DPPro, Theorem 2 (one attribute)", float_up(printed.value), float_up(true.value))
 
 
+def paper_dppro_theorem_2(epsilon: float, delta: float) -> float:
+    """Theorem 2: sigma / theta_2(R) = sqrt(2 (ln(1/(2 delta)) + epsilon)) / epsilon, for delta < 1/2. Right, and a little
+    more than needed.
+    """
+    return math.sqrt(2 * (math.log(1 / (2 * delta)) + epsilon)) / epsilon
+
+
 def paper_dppro_sigma(epsilon: float, delta: float) -> float:
     """Lemma 4: sigma = 4 sqrt(ln(1/delta)) / epsilon for any R, for k > 2 (ln d + ln(2/delta)), epsilon <
     ln(1/delta).

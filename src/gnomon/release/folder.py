@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -18,11 +20,14 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gnomon.engine.base import Progress, quiet
-from gnomon.errors import DataError, OutputError
+from gnomon.engine.local import one_thread
+from gnomon.errors import DataError, OutputError, ParameterError
 from gnomon.methods.base import Release
+from gnomon.notebook import framed
 from gnomon.privacy.certificate import LARGEST, Certificate
 from gnomon.release import croissant
 from gnomon.release import sign as signing
+from gnomon.release.analyst.questions import Questions
 from gnomon.release.formats import FORMATS
 from gnomon.release.map import LARGEST_FILE, PublicMap, load_arrays, save_arrays
 from gnomon.release.measurements import write_measurements
@@ -90,7 +95,7 @@ def write_release(
 
     n = rows or method.n_rows_ or 1
     FORMATS[format].check(method.data_schema_)
-    with whole_or_absent(Path(out)) as folder:
+    with whole_or_absent(Path(out)) as folder, one_thread():
         data = folder / f"data.{format}"
         shown = _write_rows(data, method.sample_batches(n), format, n, progress)
         save_arrays(folder / "map.npz", method.public_map().arrays())
@@ -160,8 +165,8 @@ def _sync(path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A release folder that an analyst opened."""
+class Opened(Questions):
+    """A release folder that an analyst opened; its questions are those of `Questions`."""
 
     path: Path
     certificate: Certificate
@@ -183,6 +188,28 @@ class Opened:
     def report(self) -> Path:
         """The page for people."""
         return self.path / "report.html"
+
+    def _repr_html_(self) -> str:
+        return framed(self.report.read_text(encoding="utf-8"))
+
+    @cached_property
+    def model(self) -> Any:
+        """The method again, fitted, from the measurements in the folder; rows can be drawn from it."""
+        from gnomon.release.measurements import read_measurements
+
+        if not self.synthetic:
+            raise ParameterError(
+                f"The release {str(self.path)!r} holds one row for each record and no model to draw from; use its data."
+            )
+        return read_measurements(self.path).replay()
+
+    def sample(
+        self, n: int | None = None, random_state: int | None = None, *, given: Mapping[str, Any] | None = None
+    ) -> pa.Table:
+        """More rows of the model, as `sample` of the fitted method gives them; they cost nothing."""
+        wanted = self.certificate.released_rows if n is None else n
+        found: pa.Table = self.model.sample(wanted, random_state, given=given)
+        return found
 
     @property
     def synthetic(self) -> bool:

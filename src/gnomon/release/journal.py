@@ -4,7 +4,8 @@ It lies beside the place of the release, readable by its owner only, and is dele
 first record says which release it belongs to; a release that differs in anything is another one and pays for itself.
 An answer is written before it is used, so that what was measured but not written when the process died was never shown
 to anybody, and is measured again. Noisy rows are too many to write twice: the journal ends where they begin, and whoever
-starts over pays again. One process holds the journal at a time, so that one charge never buys two sets of answers.
+starts over pays again. One process holds the journal at a time, and a copy of it is no journal (it names its own place
+and file), so that one charge never buys two sets of answers.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ class Journal:
         self._file = _locked(self.path)
         self._records = list(_records(self._file))
 
+    @staticmethod
+    def kept(out: Path) -> bool:
+        """Whether a release to this place was cut short after its charge, and can go on."""
+        path = out.absolute().parent / f".{out.name}.resume"
+        return path.is_file() and path.stat().st_size > 0
+
     def __enter__(self) -> Journal:
         return self
 
@@ -48,14 +55,15 @@ class Journal:
         """Whether a release that is cut short now goes on without another charge."""
         return self._open
 
-    @property
-    def seed(self) -> int | None:
-        """The seed of the earlier run, on which its projections rest."""
-        return int(self._records[1]) if len(self._records) > 1 else None
+    def seed(self, random_state: str) -> int | None:
+        """The seed of an earlier run that was asked for the same `random_state`: its projections rest on it."""
+        if len(self._records) < 2 or json.loads(self._records[0]).get("random_state") != random_state:
+            return None
+        return int(self._records[1])
 
     def recorded(self, header: dict[str, Any]) -> list[Answer] | None:
         """The answers of an earlier run of the release that `header` describes, or None where there is none."""
-        if len(self._records) < 2 or self._records[0] != _encoded(header):
+        if len(self._records) < 2 or self._records[0] != self._header(header):
             return None
         pairs = zip(self._records[2::2], self._records[3::2], strict=False)
         return [
@@ -67,7 +75,7 @@ class Journal:
         self._file.seek(0)
         self._file.truncate()
         self._open = True
-        self._append(_encoded(header), str(seed).encode())
+        self._append(self._header(header), str(seed).encode())
         for answer in answers:
             self.record(answer)
 
@@ -83,6 +91,11 @@ class Journal:
     def discard(self) -> None:
         self._open = False
         self.path.unlink(missing_ok=True)
+
+    def _header(self, header: dict[str, Any]) -> bytes:
+        """With the place and the number of this very file, which a copy or a backup that is put back does not have."""
+        own = [str(self.path), os.fstat(self._file.fileno()).st_ino]
+        return json.dumps({**header, "journal": own}, sort_keys=True).encode()
 
     def _append(self, *records: bytes) -> None:
         for record in records:
@@ -111,10 +124,6 @@ def _locked(path: Path) -> IO[bytes]:
         except FileNotFoundError:
             pass  # removed by the process that held it
         stream.close()
-
-
-def _encoded(header: dict[str, Any]) -> bytes:
-    return json.dumps(header, sort_keys=True).encode()
 
 
 def _records(stream: IO[bytes]) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.errors import DataError
+from gnomon.release.analyst.law import NAME, RowLaw
 from gnomon.statistics.frame import Frame
 
 LARGEST_FILE = 2**31  # bytes of arrays that a map may hold
@@ -100,7 +101,13 @@ class PublicMap:
             row_norm=row_norm,
             length=length,
         )
-        return cls(frame, components_only, withheld)
+        extra = {NAME: RowLaw.of_array(held[NAME]).array()} if NAME in held else {}
+        return cls(frame, components_only, withheld, extra)
+
+    @property
+    def row_law(self) -> RowLaw | None:
+        """How released rows vary around their records, where a release has rows of records."""
+        return RowLaw.of_array(self.extra[NAME]) if NAME in self.extra else None
 
 
 def save_arrays(path: Path, arrays: Arrays) -> None:

@@ -11,6 +11,8 @@ from gnomon.engine.base import Progress, quiet
 from gnomon.errors import DataError
 from gnomon.release.map import PublicMap
 from gnomon.table.base import Source
+from gnomon.table.column import Column
+from gnomon.table.domain import Domain
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
 
@@ -46,7 +48,15 @@ def transform_batches(
             seen = encoder.decode(cells, None)
             place = [column.name for column in schema.released].index(target) if target else 0
         if target:
-            seen = seen.add_column(place, target, batch.column(batch.schema.get_field_index(target)))
+            seen = seen.add_column(place, target, _as_declared(batch.column(target), schema[target]))
         done += batch.num_rows
         progress("transforming", done, total)
         yield seen
+
+
+def _as_declared(array: pa.Array, column: Column) -> pa.Array:
+    """A boolean target as booleans, however its file writes them; any other as it is."""
+    if column.kind != "boolean":
+        return array
+    domain = Domain(column)
+    return domain.write(domain.read(array), pa.bool_())

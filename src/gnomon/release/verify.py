@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from gnomon.engine.base import Progress, quiet
@@ -140,6 +141,11 @@ def _rows(opened: Opened) -> None:
     for column in check(source, declared).columns:
         if column.problem or column.out_of_bounds or column.unknown or column.alien:
             raise VerificationError(f"The column {column.name!r} has cells that the schema does not allow.")
+    if declared.rules:
+        names = list(source.names)
+        mender = declared.mender(names)
+        if any(mender.broken(pa.Table.from_batches([batch])).any() for batch in source.batches(names)):
+            raise VerificationError(f"The file {file} has rows that break a rule of the schema.")
 
 
 def _columns(opened: Opened) -> Schema:

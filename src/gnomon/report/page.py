@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from gnomon.privacy.certificate import promise
 from gnomon.privacy.meaning import percent_up
 from gnomon.report import draw, words
 from gnomon.report.summary import ColumnSummary, summarise, tidy
@@ -57,7 +58,8 @@ def _promise(certificate: Certificate) -> dict[str, Any]:
         "delta": words.delta_words(guarantee.delta) if holds else "declared, but not kept",
         "brand": "A private release, made with gnomon" if holds else "Not a private release",
         "terms": words.terms(certificate),
-        "statement": certificate.statement,
+        # what a test reaches stands beside the picture
+        "statement": promise(guarantee, certificate.rows) if holds else certificate.statement,
         "guess": percent_up(guess, 2 if len(certificate.attacks) > 1 else 1) if holds else "",
         "trade_off": words.trade_off(certificate) if holds else "",
         "guess_picture": draw.chance(guess),

@@ -75,8 +75,8 @@ def _several_rows(guarantee: Guarantee) -> tuple[str, str]:
         )
     return (
         "People with several rows.",
-        "The guarantee is for one row. A person with k rows is protected k times less (k times epsilon), unless the table "
-        "was reduced to one row a person before.",
+        "The guarantee is for one row. A person with k rows is protected k times less (k times epsilon, and more "
+        "than k times delta), unless the table was reduced to one row a person before.",
     )
 
 

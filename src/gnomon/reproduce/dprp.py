@@ -13,12 +13,11 @@ import pyarrow as pa
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import average_precision_score
 
-from gnomon.evaluate import classify
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation import classify
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.sides import Side
 from gnomon.methods.charging import unaccounted
 from gnomon.methods.dprp import Dprp
-from gnomon.methods.dprp_paper import Shares
 from gnomon.reproduce import dprp_printed as printed
 from gnomon.reproduce import plot
 from gnomon.reproduce.data import read
@@ -74,7 +73,7 @@ def keeping(per_cent: int, calibration: str, trial: int, schema: Schema) -> Dprp
 
 def printed_split(rows: float, trial: int, schema: Schema) -> Dprp:
     method = Dprp(EPSILON, DELTA, schema=schema, calibration="paper", random_state=trial)
-    method.shares = Shares(rows, 1 - CHOICE - rows, CHOICE)
+    method.set_params(b1=rows, b2=1 - CHOICE - rows, b3=CHOICE)
     return method
 
 

@@ -20,8 +20,8 @@ from sklearn.datasets import make_blobs
 
 from gnomon.methods.charging import unaccounted
 from gnomon.methods.jl_laplace import JlLaplace
-from gnomon.methods.projected import distance_variance
 from gnomon.projection.gaussian import gaussian
+from gnomon.release.analyst.rows import Law
 from gnomon.reproduce import plot
 from gnomon.reproduce.experiment import Calibration, Cell, Experiment, Numbers
 from gnomon.reproduce.results import Results
@@ -210,7 +210,7 @@ def distance_errors(unit: str, calibration: str, trial: int) -> dict[str, float]
         "variance": float(np.mean(errors**2)),
         "variance by Claim 7": float(np.mean(printed)),
         "variance, Claim 7 corrected": float(
-            np.mean(distance_variance(true, k, s2, JlLaplace.fourth, 2 / k))
+            np.mean(Law(s2**0.5, JlLaplace.fourth, 2 / k).variance(true, k))
         ),
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gnomon.errors import ParameterError
-from gnomon.evaluate.measure import Measure
+from gnomon.evaluation.measure import Measure
 
 WIDTH, HEIGHT = 5.2, 3.8  # inches of one panel
 MARKED = 8  # places on a logarithmic axis that are named each

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from gnomon.errors import DataError, OutputError
-from gnomon.evaluate.measure import Measure
+from gnomon.evaluation.measure import Measure
 from gnomon.reproduce.experiment import Cell, Experiment, Key, Numbers
 
 FILE = "trials.jsonl"

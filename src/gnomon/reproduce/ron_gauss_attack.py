@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.evaluate.membership import SHADOWS, Membership, membership_inference
+from gnomon.evaluation.membership import SHADOWS, Membership, membership_inference
 from gnomon.methods import METHODS
 from gnomon.reproduce import plot
 from gnomon.reproduce.experiment import Calibration, Cell, Experiment

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnomon.evaluate.measure import Measure
+from gnomon.evaluation.measure import Measure
 from gnomon.reproduce.experiment import Cell
 from gnomon.reproduce.results import Results
 

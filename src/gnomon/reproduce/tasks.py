@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gnomon.evaluate import classify, cluster, regress
-from gnomon.evaluate.limits import Limits
-from gnomon.evaluate.sides import Side
+from gnomon.evaluation import classify, cluster, regress
+from gnomon.evaluation.limits import Limits
+from gnomon.evaluation.sides import Side
 from gnomon.reproduce.data import read
 from gnomon.reproduce.experiment import Best, Data
 from gnomon.statistics.grid import Matrix

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -395,6 +395,39 @@ class RowQuery(ABC):
     @abstractmethod
     def noise(self, loss: Any) -> Noise:
         """The noise of every number of a row."""
+
+
+class Search(Protocol):
+    """How far the search for a minimum is: where it stands, and whether that is near enough."""
+
+    place: Integers
+    done: bool
+
+
+class Minimum(ABC):
+    """The place where a sum over rows is least, up to a stated error: each step is an exact sum of integers."""
+
+    statistic: str
+
+    @abstractmethod
+    def start(self) -> Any:
+        """The `Search` before the first step: public."""
+
+    @abstractmethod
+    def at(self, search: Any) -> Query:
+        """What is summed over the rows at its place."""
+
+    @abstractmethod
+    def step(self, search: Any, total: Integers) -> Any:
+        """The search after the sum at its place is known."""
+
+    @abstractmethod
+    def noise(self, loss: Any) -> Noise:
+        """The noise that the last place would meet for this loss; reads no data."""
+
+    def release(self, exact: Integers, noise: Noise) -> Integers:
+        """The last place with fresh noise."""
+        return exact + draw(noise, exact.shape)
 
 
 @dataclass(frozen=True, eq=False)

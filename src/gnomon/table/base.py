@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65536
 
 # Libraries whose own exceptions may quote a cell, so that only their kind is passed on.
-_GUESTS = {"pyarrow", "polars", "pandas", "duckdb", "_duckdb", "narwhals"}
+_GUESTS = {
+    "pyarrow",
+    "polars",
+    "pandas",
+    "duckdb",
+    "_duckdb",
+    "narwhals",
+    "ibis",
+    "deltalake",
+    "_internal",
+    "pyiceberg",
+}
 
 
 class Fragment(Protocol):

@@ -6,6 +6,7 @@ A CSV with a line per column, a Frictionless Table Schema (or data package), SDV
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -129,7 +130,18 @@ def _of_csv(path: Path, label: str) -> Codebook:
     if form is None:
         raise SchemaError(f"{label} must be .csv, .tsv, .txt or .json; save it as one of them.")
     text = path.read_text(encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding)
-    rows = csv.DictReader(text.splitlines(), delimiter=form.delimiter)
+    return of_lines(text, form.delimiter, label, path.stem)
+
+
+def of_lines(text: str, delimiter: str, label: str, title: str = "table") -> Codebook:
+    """The codebook in delimited text: a header, then a line per column."""
+    try:
+        return _of_rows(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter), label, title)
+    except csv.Error:
+        raise SchemaError(f"{label} is not delimited text; save it as CSV or tab-separated text.") from None
+
+
+def _of_rows(rows: csv.DictReader[str], label: str, title: str) -> Codebook:
     heads = {head: _HEAD_OF.get(head.strip().lower().replace(" ", "_")) for head in rows.fieldnames or []}
     if "name" not in heads.values():
         raise SchemaError(
@@ -147,21 +159,21 @@ def _of_csv(path: Path, label: str) -> Codebook:
             entries[name] = _entry(name, said, label)
     if not entries:
         raise SchemaError(f"{label} describes no column; check that it is the right file.")
-    return Codebook(label, entries, name=path.stem)
+    return Codebook(label, entries, name=title)
 
 
 def _entry(name: str, said: Mapping[str | None, str], label: str) -> Entry:
     keys = _kind_keys(said.get("kind"), name, label)
     values = _parts(said.get("values", ""))
-    bounds = {key: _bound(said[key], key, name, label) for key in ("low", "high") if key in said}
+    bounds = {key: read_bound(said[key], key, name, label) for key in ("low", "high") if key in said}
     missing = said.get("missing", "")
     if missing.lower() in ("refuse", "fill", "indicator"):
         keys["missing"] = missing.lower()
     elif missing:
-        keys["missing_values"] = [_scalar(part) for part, _ in _parts(missing)]
+        keys["missing_values"] = [read_scalar(part) for part, _ in _parts(missing)]
         keys["missing"] = "indicator"
     keys.update({key: said[key] for key in ("label", "unit", "role") if key in said})
-    return entry_of(keys, bounds, [(_scalar(code), meaning) for code, meaning in values])
+    return entry_of(keys, bounds, [(read_scalar(code), meaning) for code, meaning in values])
 
 
 def _kind_keys(word: str | None, name: str, label: str) -> dict[str, Any]:
@@ -195,7 +207,7 @@ def entry_of(
                 found.update(true=yes, false=no)
         else:
             found = {key: item for key, item in found.items() if key != "integer"}
-            found.update(kind="category", values=_alike([code for code, _ in values]))
+            found.update(kind="category", values=alike([code for code, _ in values]))
     elif bounds:
         some = next(iter(bounds.values()))
         found.setdefault("kind", "date" if isinstance(some, date) else "number")
@@ -210,7 +222,7 @@ def entry_of(
     return Entry(found, notes)
 
 
-def _alike(values: list[Scalar]) -> list[Scalar]:
+def alike(values: list[Scalar]) -> list[Scalar]:
     """All numbers or all text, as a category declares them."""
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     booleans = all(isinstance(value, bool) for value in values)
@@ -225,13 +237,15 @@ def _parts(text: str) -> list[tuple[str, str | None]]:
     return [(code.strip(), meaning.strip() or None) for code, _, meaning in pairs]
 
 
-def _scalar(text: str) -> Scalar:
+def read_scalar(text: str) -> Scalar:
+    """A category as it is written: a number where it is one, text where a leading zero says that it is a code."""
     if re.fullmatch(r"-?(0|[1-9]\d{0,17})", text):
         return int(text)
     return float(text) if re.fullmatch(r"-?(0|[1-9]\d*)\.\d+", text) else text
 
 
-def _bound(text: str, key: str, name: str, label: str) -> Scalar:
+def read_bound(text: str, key: str, name: str, label: str) -> Scalar:
+    """A bound as it is written: a number, a date or a time."""
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     plain = text.replace(",", ".") if re.fullmatch(r"[+-]?\d+,\d+", text) else text
@@ -268,7 +282,7 @@ def _of_frictionless(document: dict[str, Any], label: str) -> Codebook:
         bounds = {}
         for ours, theirs in (("low", "minimum"), ("high", "maximum")):
             if theirs in rules:
-                bounds[ours] = _bound(str(rules[theirs]), ours, name, label)
+                bounds[ours] = read_bound(str(rules[theirs]), ours, name, label)
         values = rules.get("enum") or [
             one["value"] if isinstance(one, dict) else one for one in item.get("categories", [])
         ]
@@ -350,7 +364,7 @@ def _of_croissant(document: dict[str, Any], label: str) -> Codebook:
             if "description" in item:
                 found["label"] = str(item["description"])
             bounds = {
-                ours: _bound(str(item[theirs]), ours, name, label)
+                ours: read_bound(str(item[theirs]), ours, name, label)
                 for ours, theirs in (("low", "minValue"), ("high", "maxValue"))
                 if theirs in item
             }

@@ -53,6 +53,11 @@ _EXPECTED = {
 }
 
 
+def takes(kind: str, key: str) -> bool:
+    """Whether a column of the kind may say the key."""
+    return key in _TAKES[kind]
+
+
 def value_key(value: Scalar) -> str:
     """The text by which a category is recognised, the same whether it came as 1, 1.0 or "1"."""
     if isinstance(value, bool):
@@ -200,9 +205,11 @@ def _check_bounds_given(column: Column) -> None:
     if column.low is not None and column.high is not None:
         return
     lacking = " and ".join(key for key in ("low", "high") if getattr(column, key) is None)
-    remedy = "declare low and high from public knowledge"
+    remedy = (
+        "declare it from public knowledge" if " and " not in lacking else "declare both from public knowledge"
+    )
     if column.kind == "number":
-        remedy += ", or write estimate = true to pay for a private estimate from the release's budget"
+        remedy += ", or write estimate = true, which pays for a private estimate"
     raise SchemaError(f"The column {column.name!r} has no {lacking}; {remedy}.")
 
 

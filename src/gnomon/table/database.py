@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
 
 import pyarrow as pa
 import pyarrow.types as is_type
 
 from gnomon.errors import DataError, ParameterError
-from gnomon.table.base import Source, unique_names
+from gnomon.table.base import Source, reading, unique_names
+from gnomon.table.connections import adbc_connection, asking, is_duckdb, quoted
+from gnomon.table.frames import DuckdbSource
 from gnomon.table.schema import Schema
 
 SNAPSHOT = {
@@ -57,7 +56,7 @@ class DatabaseSource(Source):
         self._vendor = str(connection.adbc_get_info().get("vendor_name"))
         self._connection = connection
         weakref.finalize(self, _close, connection)
-        with _asking(self.label):
+        with asking(self.label):
             for statement in SNAPSHOT.get(self._vendor, ()):
                 with connection.cursor() as cursor:
                     cursor.execute(statement)
@@ -81,7 +80,7 @@ class DatabaseSource(Source):
 
     @cached_property
     def _n_rows(self) -> int:
-        with _asking(self.label), self._connection.cursor() as cursor:
+        with asking(self.label), self._connection.cursor() as cursor:
             cursor.execute(self._selecting("count(*)"))
             return int(cursor.fetchone()[0])
 
@@ -96,7 +95,7 @@ class DatabaseSource(Source):
                     "out of the schema, or take single values out of it in the query."
                 )
         left = self.n_rows()
-        with _asking(self.label), self._connection.cursor() as cursor:
+        with asking(self.label), self._connection.cursor() as cursor:
             cursor.execute(self._selecting(", ".join(self._expressions[name] for name in columns)))
             for batch in cursor.fetch_record_batch():
                 left -= batch.num_rows
@@ -107,7 +106,7 @@ class DatabaseSource(Source):
             )
 
     def _schema_of(self, what: str) -> pa.Schema:
-        with _asking(self.label), self._connection.cursor() as cursor:
+        with asking(self.label), self._connection.cursor() as cursor:
             cursor.execute(f"{self._selecting(what)} LIMIT {0 if self._vendor == 'PostgreSQL' else 1000}")
             return cursor.fetch_record_batch().schema
 
@@ -115,7 +114,7 @@ class DatabaseSource(Source):
         return f"SELECT {what} FROM (\n{self._query}\n) AS gnomon_rows"
 
     def _expression(self, field: pa.Field) -> str:
-        name, kind = _quoted(field.name), _kind(field)
+        name, kind = quoted(field.name), _kind(field)
         if self._vendor == "SQLite" and self._declared is not None:
             return _SQLITE_TEXT.format(name=name)
         if kind == "numeric":  # the driver gives text; a float is what a number column holds
@@ -127,77 +126,25 @@ class DatabaseSource(Source):
 
 def open_database(
     database: Any, *, query: str | None = None, table: str | None = None, schema: Schema | None = None
-) -> DatabaseSource:
-    """A query or a table of a database: of a URL, an ADBC connection or a SQLAlchemy engine."""
+) -> Source:
+    """A query or a table of a database.
+
+    `database` is a URL, an ADBC connection, a SQLAlchemy engine or connection, or a connection of psycopg, sqlite3 or
+    DuckDB. It is read by a connection of its own: nobody else's transaction is touched, and what is not committed is not
+    seen. (DuckDB's connections are used as they are.)
+    """
     if (query is None) == (table is None):
         raise ParameterError("A database needs either a query or the name of a table; give one of the two.")
-    connection = _connection(database)
-    if query is not None:
-        return DatabaseSource(connection, query.strip().rstrip(";"), "query", schema)
-    assert table is not None
-    parts = [_quoted(part) for part in table.split(".")]
-    return DatabaseSource(connection, f"SELECT * FROM {'.'.join(parts)}", table.split(".")[-1], schema)
-
-
-def _connection(database: Any) -> Any:
-    """A connection of its own, so that nobody else's transaction is touched."""
-    if hasattr(database, "adbc_clone"):
-        with _asking("The database"):
-            own = database.adbc_clone()
-            own.adbc_connection.set_autocommit(True)
-            return own
-    url = database.url if hasattr(database, "url") and hasattr(database, "dialect") else None
-    if url is not None:  # a SQLAlchemy engine, whose URL may hold the password that it was made with
-        name = url.get_backend_name()
-        whole = url.set(drivername=name).render_as_string(hide_password=False)
-        text = f"sqlite:///{url.database}" if name == "sqlite" else whole
-    elif isinstance(database, str):
-        text = database
-        _refuse_password(text)
-    else:
-        raise ParameterError(
-            "A database is a URL, an ADBC connection or a SQLAlchemy engine. "
-            f"Got an object of type {type(database).__name__!r} instead."
-        )
-    return _connected(text)
-
-
-def _connected(url: str) -> Any:
-    scheme = url.partition(":")[0].partition("+")[0]
-    try:
-        if scheme in ("postgresql", "postgres"):
-            from adbc_driver_postgresql import dbapi
-
-            place = url
-        elif scheme == "sqlite":
-            from adbc_driver_sqlite import dbapi
-
-            path = Path(url.partition("://")[2].removeprefix("/"))
-            if not path.is_file():
-                raise DataError("The file of the SQLite database does not exist; check the path.")
-            place = f"file:{quote(str(path.absolute()))}?mode=ro"
-        else:
-            raise ParameterError(
-                "The URL of a database must begin with postgresql:// or sqlite:///; for others give an ADBC connection "
-                "from Python."
-            )
-    except ImportError:
-        raise ParameterError(f"The driver for {scheme} is not installed; install gnomon[sql].") from None
-    with _asking("The database"):
-        return dbapi.connect(place, autocommit=True)
-
-
-def _refuse_password(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        has_password = parts.password is not None or "password" in parse_qs(parts.query)
-    except ValueError:
-        raise ParameterError("The URL of the database cannot be read; check it.") from None
-    if has_password:
-        raise ParameterError(
-            "The URL of the database holds a password, which other users of this machine can see; leave it out, and set "
-            "it in the environment (PGPASSWORD) or in the driver's own file (~/.pgpass)."
-        )
+    if table is not None:
+        query = f"SELECT * FROM {'.'.join(quoted(part) for part in table.split('.'))}"
+    assert query is not None
+    query, title = query.strip().rstrip(";"), "query" if table is None else table.split(".")[-1]
+    if is_duckdb(database):
+        with reading(f"The table {title!r} of the database"):
+            found = DuckdbSource(database.sql(query))
+        found.title = title
+        return found
+    return DatabaseSource(adbc_connection(database), query, title, schema)
 
 
 def _kind(field: pa.Field) -> str:
@@ -216,40 +163,6 @@ def _unfit(field: pa.Field) -> str | None:
     return None
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _close(connection: Any) -> None:
-    with _asking("The database"):
+    with asking("The database"):
         connection.close()
-
-
-@contextmanager
-def _asking(label: str) -> Iterator[None]:
-    """Turn what a driver raises into one sentence without its text."""
-    from adbc_driver_manager import Error
-
-    try:
-        yield
-    except Error as error:
-        state = error.sqlstate or ""
-        if state.startswith("42"):
-            why = "the database does not understand the query, or has no such table or column"
-        elif state.startswith("28"):
-            why = "the database refuses these credentials"
-        elif state.startswith("25"):
-            why = "the query writes, and a release only reads"
-        elif state.startswith("22"):
-            why = "the query computes something that a cell does not allow"
-        elif state[:2] in ("08", "57") or (not state and type(error).__name__ == "OperationalError"):
-            why = "there is no connection, or it was lost"
-        else:
-            why = f"the database refuses ({type(error).__name__})"
-        code = f" (SQLSTATE {state})" if state else ""
-        raise DataError(f"{label} cannot be read: {why}{code}; check it, and run again.") from None
-    except (OSError, pa.ArrowException):  # what becomes of the driver's errors in the middle of a stream
-        raise DataError(
-            f"{label} cannot be read to its end: the connection was lost, or the query cannot compute a cell; check it, "
-            "and run again."
-        ) from None

@@ -98,6 +98,10 @@ def draft(table: Any, codebook: Codebook | None = None, public: Codebook | None 
     for known in (codebook, public):
         if known is not None:
             remarks.append(_coverage(known, list(blocks)))
+    if public is not None:
+        remarks.append(
+            f"Bounds and categories of {public.label} will be published: go on only if anybody may see them."
+        )
     notes = (
         []
         if public is None

@@ -5,7 +5,7 @@ Every step works on one cell of one row, so a row is encoded the same wherever i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,15 +14,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gnomon.engine.base import Engine, Kept, Progress, quiet
+from gnomon.engine.base import Encodes, Engine, Kept, Progress, quiet
 from gnomon.errors import DataError, ParameterError, SchemaError
 from gnomon.table.base import Fragment, Source
 from gnomon.table.cells import numbers
 from gnomon.table.codec import Floats, codec, target_codec
 from gnomon.table.codec.base import Steps
 from gnomon.table.column import Scalar
-from gnomon.table.persons import BoundedMap, BoundedRecords, Bounding, fill
-from gnomon.table.rows import Layout, Loaded, Part, RowCache, Rows, on_grid
+from gnomon.table.mend import Mender
+from gnomon.table.persons import Bounding
+from gnomon.table.rows import Layout, Loaded, Part, Rows, batch_rows, on_grid
 from gnomon.table.schema import Schema
 from gnomon.table.target import NO_TARGET, Target
 
@@ -62,6 +63,7 @@ class Encoder:
         self.feature_names: tuple[str, ...] = tuple(name for one in self._codecs for name in one.names)
         self._target = None if schema.target is None else target_codec(schema.target)
         self.target = self._described()
+        self._menders: dict[tuple[str, ...], Mender] = {}
 
     @property
     def layout(self) -> Layout:
@@ -131,6 +133,7 @@ class Encoder:
         """The released columns, in the order of the schema and in their declared types.
 
         Numbers are clipped to their bounds, integers rounded, categories taken by their largest column.
+        Rows keep the declared rules.
         `priors` gives, for some category or boolean columns, the shares that the decoded values shall have
         (for a boolean, of false and true).
         """
@@ -148,7 +151,16 @@ class Encoder:
         if y is not None:
             found.update(self._decode_target(np.asarray(y), len(X)))
         names = [name for name in self.columns if name in found]
-        return pa.table([found[name] for name in names], names=names)
+        return self.keep_rules(pa.table([found[name] for name in names], names=names))
+
+    def keep_rules(self, table: pa.Table) -> pa.Table:
+        """The table with every row changed so that it keeps those declared rules whose columns are all in it."""
+        if not self.schema.rules:
+            return table
+        names = tuple(table.column_names)
+        if names not in self._menders:
+            self._menders[names] = self.schema.mender(names)
+        return self._menders[names](table)
 
     def decode_target(self, y: Values) -> pa.Array:
         """The target column alone, from codes or numbers."""
@@ -176,15 +188,6 @@ def _column(batch: pa.RecordBatch | pa.Table, name: str, role: str) -> pa.Array:
             f"The table has no {role} {name!r}; add it to the table, or change the schema (kind or role)."
         )
     return batch.column(name)
-
-
-BATCH = 16_384  # rows: a hundred columns of them stay near a processor's cache
-CELLS = 2**23  # of a batch, so that memory stays flat for thousands of columns
-
-
-def batch_rows(columns: int) -> int:
-    """How many rows of so many columns are read at once."""
-    return max(64, min(BATCH, CELLS // max(1, columns)))
 
 
 @dataclass(frozen=True)
@@ -215,8 +218,7 @@ class EncodedRows:
     """
 
     def __init__(self, source: Source, encoder: Encoder, engine: Engine, progress: Progress = quiet) -> None:
-        self._raw = RawRows(source, tuple(encoder.columns))
-        self._encoder, self._engine, self._progress = encoder, engine, progress
+        self._source, self._encoder, self._engine, self._progress = source, encoder, engine, progress
         self._bounding = bounding_of(encoder.schema)
 
     @property
@@ -232,18 +234,11 @@ class EncodedRows:
 
     @cached_property
     def kept(self) -> Kept:
-        """The rows as the engine wrote them; those of persons are bounded on this machine, which sees them all."""
-        if self._bounding is None:
-            return self._engine.encode(
-                self._raw, self._encoder, stage="encoding the rows", progress=self._progress
-            )
-        target, columns = self._encoder.target, self._raw.columns
-        cache = RowCache(self._encoder.width, classes=target.is_class, number=target.is_number)
+        """The rows as the engine wrote them."""
         return written_once(
-            cache,
-            self._raw.source,
-            columns,
-            self._encoder.encode,
+            self._source,
+            tuple(self._encoder.columns),
+            self._encoder,
             self._bounding,
             self._engine,
             self._progress,
@@ -259,33 +254,30 @@ def bounding_of(schema: Schema) -> Bounding | None:
 
 
 def written_once(
-    cache: RowCache,
     source: Source,
     columns: tuple[str, ...],
-    row_map: Callable[[pa.RecordBatch], Rows],
+    encoder: Encodes,
     bounding: Bounding | None,
     engine: Engine,
-    progress: Progress,
-) -> RowCache:
-    """The rows of a source in the cache: one pass, after which the rows of each person are bounded."""
-    stage = "encoding the rows"
-    if bounding is None:
-        engine.write(RawRows(source, columns), row_map, cache.append, stage=stage, progress=progress)
-        return cache
-    raw = RawRows(source, (*columns, bounding.person))
-    records = BoundedRecords(bounding)
-    engine.write(raw, BoundedMap(bounding, row_map), records.append, stage=stage, progress=progress)
-    fill(cache, records, batch_rows(cache.layout.width))
-    return cache
+    progress: Progress = quiet,
+) -> Kept:
+    """The rows of a source, encoded in one pass; of each person as many as are used."""
+    raw = RawRows(source, columns if bounding is None else (*columns, bounding.person))
+    return engine.encode(raw, encoder, bounding=bounding, stage="encoding the rows", progress=progress)
 
 
 @dataclass(frozen=True)
-class NumberMap:
+class NumberCells:
     """Number columns as they are: doubles, kept bit by bit as pairs of 32-bit cells."""
 
     names: tuple[str, ...]
+    portable: bool = True
 
-    def __call__(self, batch: pa.RecordBatch) -> Rows:
+    @property
+    def layout(self) -> Layout:
+        return Layout(2 * len(self.names))
+
+    def encode(self, batch: pa.RecordBatch) -> Rows:
         found = np.empty((batch.num_rows, len(self.names)))
         for j, name in enumerate(self.names):
             values, missing, alien = numbers(batch.column(name))
@@ -296,16 +288,36 @@ class NumberMap:
         return Rows(found.view(np.int32))
 
 
+@dataclass(frozen=True)
+class NumberFragment:
+    """Some kept rows as number columns again."""
+
+    part: Part
+    columns: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        return self.part.rows
+
+    def load(self) -> pa.RecordBatch:
+        found = np.ascontiguousarray(self.part.load().cells).view(np.float64)
+        columns = [pa.array(np.ascontiguousarray(column)) for column in found.T]
+        return pa.RecordBatch.from_arrays(columns, names=list(self.columns))
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        yield self.load()
+
+
 class RawNumbers:
     """Number columns before they can be encoded, of at most so many rows of a person as the schema says."""
 
     def __init__(self, source: Source, names: tuple[str, ...], bounding: Bounding, engine: Engine) -> None:
         self._names = names
-        cache = RowCache(2 * len(names))
-        self._cache = written_once(cache, source, names, NumberMap(names), bounding, engine, quiet)
+        self._kept = written_once(source, names, NumberCells(names), bounding, engine)
 
-    def parts(self) -> Iterator[Part]:
-        for part in self._cache.parts():
-            found = np.ascontiguousarray(part.load().cells).view(np.float64)
-            columns = [pa.array(np.ascontiguousarray(column)) for column in found.T]
-            yield Loaded(pa.RecordBatch.from_arrays(columns, names=list(self._names)), part.rows)
+    def parts(self) -> Iterator[NumberFragment]:
+        return (NumberFragment(part, self._names) for part in self._kept.parts())
+
+    def fragments(self) -> Sequence[Fragment]:
+        """The same for workers of the cluster whose files these rows are in."""
+        return list(self.parts())

@@ -8,6 +8,7 @@ from gnomon.errors import DataError
 from gnomon.table.base import Source, reading
 from gnomon.table.files import TEXT, CsvSource, IpcSource, ParquetSource, unpacked
 from gnomon.table.form import TextForm
+from gnomon.table.lakes import lake_folder
 from gnomon.table.schema import Schema
 from gnomon.table.text_files import ExcelSource, JsonLinesSource
 
@@ -18,7 +19,7 @@ def open_file(path: Path, schema: Schema | None, form: TextForm | None = None) -
         if not path.exists():
             raise DataError(f"The file {str(path)!r} does not exist; check the path.")
         if path.is_dir():
-            return ParquetSource(path)
+            return lake_folder(path) or ParquetSource(path)
         if path.stat().st_size == 0:
             raise DataError(f"The file {str(path)!r} is empty; it holds no table.")
     ending = unpacked(path)

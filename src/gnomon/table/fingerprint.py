@@ -5,8 +5,9 @@ batches, format, storage types and dictionary coding do not matter, because a ce
 column: numbers as doubles (as integers of 64 bits beyond 2^51), dates as microseconds in UTC, categories by the text of
 their value, booleans as 0 or 1, everything else as missing. Columns that a release would not read are not read here.
 
-The key is drawn by the ledger and stays there. The last step is HMAC-SHA-256, so that a print says nothing to anybody
-without the key, whatever the faster hash inside; with it, the print is as private as the table. It is never published.
+The key is drawn by the ledger; only workers of a cluster, which hold the rows too, see it beside. The last step is
+HMAC-SHA-256, so that a print says nothing to anybody without the key, whatever the faster hash inside; with it, the print
+is as private as the table. It is never published.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import pyarrow as pa
 import pyarrow.types as is_type
 from numpy.typing import NDArray
 
+from gnomon.engine.base import Engine, Integers
+from gnomon.engine.local import LOCAL
 from gnomon.table.base import Source
 from gnomon.table.cells import (
     UNKNOWN,
@@ -34,6 +37,7 @@ from gnomon.table.cells import (
     whole_numbers,
 )
 from gnomon.table.column import Column, value_key
+from gnomon.table.encode import RawRows
 from gnomon.table.schema import Schema
 
 KEY_BYTES = 32
@@ -43,13 +47,22 @@ _REMEMBERED = 2**16  # hashes of distinct categories of a column
 Words = NDArray[np.uint64]
 
 
-def content_print(source: Source, schema: Schema, key: bytes) -> str:
+def content_print(source: Source, schema: Schema, key: bytes, engine: Engine = LOCAL) -> str:
     """The print of the released columns of `source`: which columns they are, and what their rows hold."""
+    found = _of_no_rows(source, schema, key)
+    rows = RawRows(source, tuple(found.names))
+    return found.digest(engine.fold(rows, found, stage="comparing with earlier releases"))
+
+
+def columns_print(source: Source, schema: Schema, key: bytes) -> str:
+    """The print of the same columns without a row, for `same_columns`; reads nothing."""
+    found = _of_no_rows(source, schema, key)
+    return found.digest(found.zero())
+
+
+def _of_no_rows(source: Source, schema: Schema, key: bytes) -> ContentPrint:
     present = set(source.names)
-    found = ContentPrint([column for column in schema.released if column.name in present], key)
-    for batch in source.batches(found.names):
-        found.add(batch)
-    return found.digest()
+    return ContentPrint([column for column in schema.released if column.name in present], key)
 
 
 def same_columns(one: str, other: str) -> bool:
@@ -58,32 +71,32 @@ def same_columns(one: str, other: str) -> bool:
 
 
 class ContentPrint:
-    """A running print: batches of the named columns, in any order."""
+    """What adds up to a print: sums of the rows' hashes modulo 2^64, and the number of rows."""
 
     def __init__(self, columns: list[Column], key: bytes) -> None:
         self.names = [column.name for column in columns]
         self._key = key
         self._columns = [_Column(column, key) for column in columns]
         self._seeds = [_keyed(key, b"lane", i) for i in range(_LANES)]
-        self._sums = [0] * _LANES
-        self._rows = 0
 
-    def add(self, batch: pa.RecordBatch) -> None:
+    def zero(self) -> Integers:
+        return np.zeros(_LANES + 1, dtype=np.int64)
+
+    def of_batch(self, batch: pa.RecordBatch) -> Integers:
         """Every row is hashed by itself and added to each lane."""
         rows = np.zeros(batch.num_rows, dtype=np.uint64)
         spare = np.empty_like(rows)
         for column, array in zip(self._columns, batch.columns, strict=True):
             column.add(array, rows, spare)
-        for lane, seeds in enumerate(self._seeds):
-            mixed = _mix(rows.copy(), seeds, spare)
-            self._sums[lane] = (self._sums[lane] + int(mixed.sum(dtype=np.uint64))) % 2**64
-        self._rows += batch.num_rows
+        sums = [_mix(rows.copy(), seeds, spare).sum(dtype=np.uint64) for seeds in self._seeds]
+        found: Integers = np.array([*sums, batch.num_rows], dtype=np.uint64).view(np.int64)
+        return found
 
-    def digest(self) -> str:
+    def digest(self, sums: Integers) -> str:
         """Two parts: the columns, and the multiset of their rows."""
         kinds = json.dumps(sorted((one.name, one.kind) for one in self._columns))
-        sums = b"".join(number.to_bytes(8, "little") for number in (*self._sums, self._rows))
-        return f"{self._hmac(b'columns', kinds.encode())[:16]}:{self._hmac(b'rows', sums)}"
+        rows = self._hmac(b"rows", sums.astype("<i8").tobytes())
+        return f"{self._hmac(b'columns', kinds.encode())[:16]}:{rows}"
 
     def _hmac(self, what: bytes, content: bytes) -> str:
         return hmac.new(self._key, what + b"\0" + content, hashlib.sha256).hexdigest()

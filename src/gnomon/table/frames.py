@@ -6,8 +6,10 @@ No frame library is imported here: narwhals recognises an object only when its l
 from __future__ import annotations
 
 import math
+import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +21,39 @@ from gnomon.errors import DataError
 from gnomon.table.base import Source, reading, unique_names
 from gnomon.table.column import value_key
 from gnomon.table.schema import Schema
+
+
+@dataclass(frozen=True)
+class DatasetFragment:
+    """A row group of a dataset, which a worker finds in the same file system."""
+
+    fragment: Any
+    schema: pa.Schema
+    rows: int
+    columns: tuple[str, ...]
+
+    def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        label, left = "A file of the dataset", self.rows
+        with reading(label):
+            for batch in self.fragment.to_batches(self.schema, columns=list(self.columns), batch_size=rows):
+                left -= batch.num_rows
+                yield batch
+            if left:
+                raise DataError(f"{label} has changed since the start of the release; keep it as it is.")
+
+
+def _rows_of(fragment: Any) -> int:
+    """Of its row groups: `count_rows` counts the whole file."""
+    return sum(int(group.num_rows) for group in fragment.row_groups)
+
+
+def _travels(fragments: Sequence[DatasetFragment]) -> bool:
+    """Whether the first can be sent to a worker, which a file system of one process cannot."""
+    try:
+        pickle.dumps(fragments[:1])
+    except Exception:
+        return False
+    return True
 
 
 class ArrowSource(Source):
@@ -36,6 +71,22 @@ class ArrowSource(Source):
 
     def n_rows(self) -> int:
         return int(self._data.num_rows if isinstance(self._data, pa.Table) else self._data.count_rows())
+
+    def fragments(self, columns: Sequence[str]) -> Sequence[DatasetFragment]:
+        """The row groups of a dataset of Parquet files; none where it has a filter, which a fragment does not know."""
+        if isinstance(self._data, pa.Table) or getattr(self._data, "format", None) is None:
+            return ()
+        if self._data.format.default_extname != "parquet":
+            return ()
+        try:
+            files = list(self._data.get_fragments())
+        except ValueError:  # of a filtered dataset
+            return ()
+        with reading(self.label):
+            schema, names = self._data.schema, tuple(columns)
+            groups = [group for file in files for group in file.split_by_row_group()]
+            found = [DatasetFragment(one, schema, _rows_of(one), names) for one in groups]
+        return found if _travels(found) else ()
 
     def _read(self, columns: list[str], rows: int, raw: bool) -> Iterable[pa.RecordBatch]:
         if isinstance(self._data, pa.Table):
@@ -166,8 +217,8 @@ class ArraySource(Source):
         self._features = [f"x{j}" for j in range(d)] if schema is None else [c.name for c in schema.features]
         if len(self._features) != d:
             raise DataError(
-                f"The array has {d} columns and the schema {len(self._features)} features; "
-                "give one column per feature."
+                f"X has {d} features, but gnomon is expecting {len(self._features)} features as input, one for each "
+                "column of its schema."
             )
         target = None if schema is None else schema.target
         self._target = "y" if target is None else target.name
@@ -282,13 +333,43 @@ def _matrix(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     X = np.asarray(X)
+    if X.dtype.kind == "c":
+        raise DataError("Complex data not supported; give real and imaginary parts as two columns.")
     if X.dtype.kind not in "fiub":
         X = np.vectorize(_number, otypes=[np.float64])(X)
-    if X.ndim != 2 or X.shape[1] == 0:
+    if X.ndim != 2:
         raise DataError(
-            f"The array must have rows and columns (n, d). Got the shape {X.shape} instead; reshape it."
+            f"Expected 2D array, rows and columns, got the shape {X.shape} instead. Reshape your data, for one column by "
+            "X.reshape(-1, 1)."
         )
+    if X.shape[1] == 0:
+        raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X
+
+
+def as_array(data: Any) -> Any:
+    """Whatever can only be an array as one; anything else, and an array with masked cells, as it is."""
+    if isinstance(data, np.ndarray):
+        return data
+    if isinstance(data, list) or (
+        hasattr(data, "__array__") and eager_frame(data) is None and not _speaks(data)
+    ):
+        return np.asarray(data)
+    return data
+
+
+def _speaks(data: Any) -> bool:
+    """Whether it is a table of its own kind."""
+    return isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(
+        data, "__arrow_c_stream__"
+    )
+
+
+def refuse_sparse(data: Any) -> None:
+    """A matrix of scipy.sparse, which is not a table."""
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(data):
+        raise DataError("A sparse matrix cannot be released; give it dense, as X.toarray().")
 
 
 def _number(cell: Any) -> float:
@@ -304,12 +385,6 @@ def _vector(y: Any, n: int) -> Any:
     if y.shape != (n,):
         raise DataError(f"The target y must have one value per row, the shape ({n},). Got {y.shape} instead.")
     return y
-
-
-def _is_dataset(data: Any) -> bool:
-    # Who holds a dataset has loaded its module; loading it here would load pandas too.
-    module = sys.modules.get("pyarrow.dataset")
-    return module is not None and isinstance(data, module.Dataset)
 
 
 def eager_frame(data: Any) -> nw.DataFrame[Any] | None:
@@ -329,40 +404,3 @@ def beside(frame: nw.DataFrame[Any], y: Any, name: str) -> Any:
         raise DataError(f"The target {name!r} is in the table already; leave out y.")
     series = nw.new_series(name, _vector(y, len(frame)), backend=frame.implementation)
     return frame.with_columns(series).to_native()
-
-
-def open_frame(data: Any, schema: Schema | None = None) -> Source:
-    """The source for an object in memory or in an engine."""
-    if isinstance(data, pa.RecordBatchReader):
-        raise DataError(
-            "A RecordBatchReader can be read only once; give a path, a Table or a Dataset instead."
-        )
-    if isinstance(data, pa.Table | pa.RecordBatch) or _is_dataset(data):
-        return ArrowSource(data)
-    with reading("The table"):
-        try:
-            frame = nw.from_native(data, pass_through=True)
-        except nw.exceptions.DuplicateError:
-            raise DataError(
-                "The table has two columns of the same name; rename or remove one of them."
-            ) from None
-    if isinstance(frame, nw.DataFrame):
-        return FrameSource(frame)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
-        return PolarsLazySource(data)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
-        return DuckdbSource(data)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
-        from gnomon.engine.dask import DaskSource
-
-        return DaskSource(data, schema)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_spark_like():
-        from gnomon.engine.spark import SparkSource
-
-        return SparkSource(data, schema)
-    if hasattr(data, "__arrow_c_stream__"):
-        return StreamSource(data)
-    raise DataError(
-        f"A table of type {type(data).__name__!r} cannot be read; give a path, a pandas or polars frame, "
-        "an Arrow table, a duckdb relation, or an array."
-    )

@@ -46,7 +46,8 @@ def find_gaps(text: str, folder: Path | None = None) -> Gaps:
     if not good:
         return Gaps(tuple(sentences) or _whole(document, folder), None)
     try:
-        schema = Schema.of_document({**document, "columns": good}, folder)
+        kept = {key: part for key, part in document.items() if key != "rules" or not sentences}
+        schema = Schema.of_document({**kept, "columns": good}, folder)
     except SchemaError as problem:
         # a fault of the rest; that nothing is released, or a pattern fits nothing, may follow from the gaps alone
         rest = _whole({**document, "columns": good}, folder) if not sentences else (str(problem),)

@@ -6,6 +6,7 @@ A hint is public knowledge about words, so it may stand in a draft; it never com
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -35,7 +36,9 @@ _NUMBERS: list[tuple[frozenset[str], Hint]] = [
         ("diastolic dbp", Hint("30", "160", "a diastolic blood pressure in mmHg")),
         ("pulse heartrate", Hint("20", "250", "beats a minute")),
         ("temperature temp", Hint("30", "45", "a body temperature in degrees Celsius; otherwise correct it")),
-        ("height cm", Hint("0", "250", "a height in centimetres")),
+        ("height_cm cm", Hint("0", "250", "a height in centimetres")),
+        ("height_m", Hint("0", "2.5", "a height in metres")),
+        ("height", Hint("0", "250", "a height in centimetres; 2.5 in metres")),
         ("weight kg gewicht", Hint("0", "300", "a weight in kilograms")),
         ("hours hour stunden", Hint("0", "168", "hours of a week; 24 for those of a day")),
         ("weekday", Hint("1", "7", "a day of the week")),
@@ -100,4 +103,6 @@ def _first(table: list[tuple[frozenset[str], Hint]], name: str) -> Hint | None:
     words = set(
         words_of(re.sub(r"(/|\bper\b)[\W_]*\w+", " ", name.replace("_", " ")))
     )  # packs/year are no years
+    pairs = [f"{a}_{b}" for a, b in pairwise(words_of(name))]  # a unit stands beside what it measures
+    words.update(pairs)
     return next((hint for known, hint in table if not known.isdisjoint(words)), None)

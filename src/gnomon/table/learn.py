@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import filecmp
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from gnomon.errors import ParameterError
 from gnomon.table.cells import DAY, moments, numbers
 from gnomon.table.codebook import Codebook, Entry
 from gnomon.table.column import Column, Scalar, value_key
@@ -32,6 +35,21 @@ def learn(table: Any) -> Codebook:
     label = looked.source.label[0].lower() + looked.source.label[1:]
     entries = {name: tallies[name].entry() for name in wanted}
     return Codebook(label, {name: entry for name, entry in entries.items() if entry is not None})
+
+
+def refuse_same(public: Path, private: Path) -> None:
+    """A table is not public because it is named twice: bounds from its own rows would be published."""
+    try:
+        same = public.samefile(private) or (
+            public.is_file() and private.is_file() and filecmp.cmp(public, private, shallow=False)
+        )
+    except OSError:
+        return  # whoever reads them says what is wrong
+    if same:
+        raise ParameterError(
+            f"The table {str(public)!r} is the one to be released: bounds and categories from its rows would be published. "
+            "Give another table that needs no protection, or leave --from-public out."
+        )
 
 
 class _Tally:

@@ -12,7 +12,8 @@ are taken for one only if their 128-bit keyed hashes collide, with probability b
 without a person (a missing cell) count as one person.
 
 A table that does not fit into memory is partitioned by the hash of the person into unnamed temporary files, which only
-their owner can read and which vanish with the process; then it is bounded partition by partition.
+their owner can read and which vanish with the process; then it is bounded partition by partition. A cluster does the
+same with committed files (`engine/shuffle.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import pyarrow as pa
 
 from gnomon.table.cells import value_codes
 from gnomon.table.column import value_key
-from gnomon.table.rows import IN_MEMORY, RowCache, Rows
+from gnomon.table.rows import IN_MEMORY, Layout, Rows, batch_rows
 
 Records = npt.NDArray[np.int32]  # (n, IDENTITY + m + ...): the hash of the person, then cells and target
 IDENTITY = 4  # 32-bit numbers of a person's hash
@@ -148,12 +149,10 @@ class BoundedRecords:
         self._spill(records)
 
     def _spill(self, records: Records) -> None:
-        place = records[:, 0].view(np.uint32) % PARTITIONS if len(records) else np.zeros(0, np.uint32)
-        order = np.argsort(place, kind="stable")
-        ends = np.searchsorted(place[order], np.arange(PARTITIONS + 1))
+        together, ends = by_person(records, PARTITIONS)
         for file, start, end in zip(self._files, ends, ends[1:], strict=False):
             if end > start:
-                file.write(np.ascontiguousarray(records[order[start:end]]).data)
+                file.write(together[start:end].data)
 
     def partitions(self) -> Iterator[Records]:
         """The rows that are used."""
@@ -177,17 +176,21 @@ def _close(files: list[IO[bytes]]) -> None:
         file.close()
 
 
-def fill(cache: RowCache, bounded: BoundedRecords, rows: int) -> None:
-    """Put the rows that are used into the cache that every pass reads, `rows` at a time."""
-    m = cache.layout.width
-    for records in bounded.partitions():
-        for start in range(0, len(records), rows):
-            some = records[start : start + rows, IDENTITY:]
-            beside = np.ascontiguousarray(some[:, -1])
-            cache.append(
-                Rows(
-                    np.ascontiguousarray(some[:, :m].T).T,
-                    beside.astype(np.int64) if cache.layout.classes else None,
-                    beside if cache.layout.number else None,
-                )
-            )
+def by_person(records: Records, partitions: int) -> tuple[Records, npt.NDArray[np.int64]]:
+    """The records, partition after partition, and where each begins and ends; one person is in one partition."""
+    place = np.ascontiguousarray(records[:, 0]).view(np.uint32) % partitions
+    order = np.argsort(place, kind="stable")
+    return records[order], np.searchsorted(place[order], np.arange(partitions + 1))
+
+
+def as_rows(records: Records, layout: Layout) -> Iterator[Rows]:
+    """Records as encoded rows, some at a time."""
+    m, rows = layout.width, batch_rows(layout.width)
+    for start in range(0, len(records), rows):
+        some = records[start : start + rows, IDENTITY:]
+        beside = np.ascontiguousarray(some[:, -1])
+        yield Rows(
+            np.ascontiguousarray(some[:, :m].T).T,
+            beside.astype(np.int64) if layout.classes else None,
+            beside if layout.number else None,
+        )

@@ -19,6 +19,8 @@ import numpy.typing as npt
 
 CELL = 2**30  # integer steps to a unit: an encoded cell lies in [-CELL, CELL]
 IN_MEMORY = 2**26  # bytes
+BATCH = 16_384  # rows: a hundred columns of them stay near a processor's cache
+BATCH_CELLS = 2**23  # of a batch, so that memory stays flat for thousands of columns
 
 Cells = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -72,6 +74,11 @@ def _numbers(cells: Cells) -> Floats:
     found: Floats = cells.astype(np.float64)
     found *= 1.0 / CELL
     return found
+
+
+def batch_rows(columns: int) -> int:
+    """How many rows of so many columns are read at once."""
+    return max(64, min(BATCH, BATCH_CELLS // max(1, columns)))
 
 
 class Part(Protocol):

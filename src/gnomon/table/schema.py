@@ -18,7 +18,9 @@ from gnomon.errors import SchemaError
 from gnomon.table import toml
 from gnomon.table.column import Column, Kind, Scalar
 from gnomon.table.form import TextForm
+from gnomon.table.mend import Mender
 from gnomon.table.pattern import assign, is_pattern
+from gnomon.table.rules import read_rules
 from gnomon.table.values_file import read_values
 
 __all__ = ["Column", "Kind", "Scalar", "Schema"]
@@ -56,6 +58,7 @@ class Schema(BaseModel):
     patterns: tuple[Column, ...] = ()  # declarations that wait for the names of a table's columns
     csv: TextForm | None = None  # the form of the text file that the table is in
     sheet: str | None = None  # of the workbook that the table is in
+    rules: tuple[Any, ...] = ()  # of kind `Rule`: what every released row keeps
 
     def __init__(self, **data: Any) -> None:
         try:
@@ -87,6 +90,8 @@ class Schema(BaseModel):
             raise SchemaError("The schema releases no column; declare one that is not identifier or ignored.")
         _check_rows(self)
         _check_persons(self)
+        if self.rules and not self.patterns:  # which rules contradict each other is said at once
+            Mender.of(self.columns, self.rules)
         return self
 
     # Reading and writing
@@ -150,6 +155,7 @@ class Schema(BaseModel):
             patterns=tuple(column for column in given if column.name in waiting),
             csv=TextForm(**table["csv"]) if "csv" in table else None,
             sheet=table.get("excel", {}).get("sheet"),
+            rules=read_rules(document.get("rules", []), folder),
         )
         if listed is None:
             return found
@@ -186,6 +192,8 @@ class Schema(BaseModel):
         for column in (*self.columns, *self.patterns):
             lines += ["", f"[columns.{toml.key(column.name)}]", f"kind = {toml.value(column.kind)}"]
             lines += [f"{key} = {toml.value(item)}" for key, item in _said(column)]
+        for rule in self.rules:
+            lines += ["", "[[rules]]", *(f"{key} = {toml.value(item)}" for key, item in rule.said().items())]
         return "\n".join(lines) + "\n"
 
     to_toml = dumps
@@ -282,6 +290,10 @@ class Schema(BaseModel):
         """The released columns whose bounds or classes must still be paid for."""
         return tuple(column for column in self.released if column.estimate)
 
+    def mender(self, names: Sequence[str]) -> Mender:
+        """What makes rows of these columns keep the rules."""
+        return Mender.of(self.columns, self.rules).for_columns(names)
+
     # Changing
 
     def with_target(self, name: str | None) -> Schema:
@@ -366,10 +378,11 @@ def _check_persons(schema: Schema) -> None:
             f"The schema names person = {person!r} but no rows_per_person; say how many rows of a person a release may "
             "use, as in rows_per_person = 1."
         )
-    if schema.target is not None and schema.target.kind == "category" and schema.target.estimate:
-        raise SchemaError(
-            f"The classes of {schema.target.name!r} cannot be estimated beside person; declare its values."
-        )
+    for target in (column for column in schema.columns if column.role == "target"):
+        if target.kind == "category" and target.estimate:
+            raise SchemaError(
+                f"The classes of {target.name!r} cannot be estimated beside person; declare its values."
+            )
     if not 1 <= most <= MOST_PER_PERSON:
         raise SchemaError(
             f"The rows_per_person of the [table] in the schema must be {_TABLE['rows_per_person']}. Got {most} instead."
@@ -377,6 +390,7 @@ def _check_persons(schema: Schema) -> None:
 
 
 _PARTS = {"format": "format", "table": "[table]", "defaults": "[defaults]", "columns": "[columns.<name>]"}
+_PARTS["rules"] = "[[rules]]"
 _STRUCTURE: dict[str, tuple[type, str]] = {  # the parts of [table] that are no facts about it
     "columns": (list, "the list of the names of the columns"),
     "csv": (dict, "a table [table.csv]"),

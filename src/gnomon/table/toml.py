@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -22,13 +22,15 @@ def quoted(text: str) -> str:
 
 
 def value(item: Any) -> str:
-    """A boolean, number, text, date or list of these; `tomllib` reads back an equal value."""
+    """A boolean, number, text, date, list or table of these; `tomllib` reads back an equal value."""
     if isinstance(item, bool):
         return "true" if item else "false"
     if isinstance(item, str):
         return quoted(item)
     if isinstance(item, date):
         return item.isoformat()
+    if isinstance(item, Mapping):
+        return "{ " + ", ".join(f"{key(name)} = {value(part)}" for name, part in item.items()) + " }"
     if isinstance(item, Sequence):
         return "[" + ", ".join(value(part) for part in item) + "]"
     return repr(item)

@@ -14,8 +14,13 @@ _LARGEST = 2**24  # bytes
 def read_values(folder: Path | None, file: object, column: str) -> list[str]:
     """The values in the file, which must lie in the schema's own folder: a schema from elsewhere reads nothing else."""
     where = f"The values_file of column {column!r}"
+    return _values(read_text(folder, file, where), column, where)
+
+
+def read_text(folder: Path | None, file: object, where: str) -> str:
+    """The text of a file that a schema names, which must lie in the schema's own folder."""
     if not isinstance(file, str) or not file:
-        raise SchemaError(f'{where} must be the name of a file, as in values_file = "codes.csv".')
+        raise SchemaError(f'{where} must be the name of a file beside the schema, as in "codes.csv".')
     if folder is None:
         raise SchemaError(
             f"{where} needs a schema in a file, in whose folder it is; load the schema by its path."
@@ -25,13 +30,12 @@ def read_values(folder: Path | None, file: object, column: str) -> list[str]:
         raise SchemaError(f"{where} must lie in the folder of the schema; copy it there.")
     try:
         if path.stat().st_size > _LARGEST:
-            raise SchemaError(f"{where} is longer than {_LARGEST} bytes, which no list of categories is.")
-        text = path.read_text(encoding="utf-8-sig")
+            raise SchemaError(f"{where} is longer than {_LARGEST} bytes, which no such list is.")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise SchemaError(f"{where} is not UTF-8 text; save it as UTF-8.") from None
     except OSError as error:
         raise SchemaError(f"{where} cannot be read ({error.strerror}).") from None
-    return _values(text, column, where)
 
 
 def _values(text: str, column: str, where: str) -> list[str]:

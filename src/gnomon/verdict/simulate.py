@@ -122,7 +122,7 @@ class Trial:
             "order": "kept",
             "not_private": True,
         }
-        return {key: value for key, value in found.items() if key in self.method._get_param_names()}
+        return {key: value for key, value in found.items() if key in self.method.parameter_names()}
 
 
 @dataclass(frozen=True)

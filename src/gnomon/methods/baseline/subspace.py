@@ -33,6 +33,8 @@ DIRECTIONS = "directions of the projection, from rows that were declared public"
 class SubspaceIdentity(IdentityQuery):
     """Base of PcaIdentity and LdaIdentity: pay for directions (or take public ones), then release rows in them."""
 
+    drawn: ClassVar[bool] = False
+
     projection: str = field(default="orthonormal", init=False)
     share: float = 0.3
     public: Any = None

@@ -1,0 +1,170 @@
+"""Tables of several attributes at once: attributes as codes, their joint counts, and how much they depend on each other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gnomon.methods.public import Public
+from gnomon.privacy.guarantee import Spendable
+from gnomon.privacy.mechanism import Noise
+from gnomon.privacy.sensitivity import Norm, Sensitivity, histogram
+from gnomon.statistics.frame import Binning, bin_of
+from gnomon.statistics.grid import Integers, Matrix
+from gnomon.statistics.queries import Query, VectorQuery
+from gnomon.table.column import Column
+from gnomon.table.encode import Encoder, Group
+from gnomon.table.rows import CELL, Codes, Rows
+
+FINE = 16  # integer steps to a unit of a score
+Sets = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """An attribute as codes 0 .. size - 1: a feature by its bins, or the target."""
+
+    size: int
+    binning: Binning | None = None  # of a feature
+    ends: Integers | None = None  # of a target that is a number
+    exact: bool = True  # whether a code is one value, and not an interval
+
+    def of(self, rows: Rows) -> Codes:
+        if self.binning is not None:
+            return self.binning.of(rows)
+        if self.ends is not None:
+            assert rows.target is not None
+            return bin_of(self.ends, rows.target)
+        assert rows.codes is not None
+        return rows.codes
+
+    def write(self, codes: Codes, cells: Matrix, rng: np.random.Generator) -> None:
+        """The cells of a feature: the value of a code, or anywhere in its interval."""
+        assert self.binning is not None
+        one = self.binning
+        present = one.bins - (one.indicator is not None)
+        if one.indicator is not None:
+            cells[:, one.indicator] = codes == present
+        there = np.flatnonzero(codes < present)
+        if one.ends is None:
+            cells[there, np.asarray(one.columns)[codes[there]]] = 1.0
+        else:
+            cells[there, one.columns[0]] = spread(codes[there], present, self.exact, rng)
+
+
+def spread(codes: Codes, size: int, exact: bool, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Codes of evenly spaced values, or of intervals of equal width, as numbers in [-1, 1]."""
+    if exact:
+        return np.asarray(2.0 * codes / max(size - 1, 1) - 1.0)
+    return np.asarray(2.0 * (codes + rng.random(len(codes))) / size - 1.0)
+
+
+def even_ends(bins: int) -> Integers:
+    """The upper ends of bins of equal width on the grid CELL; evenly spaced values, as many, have one bin each."""
+    return np.rint((2 * np.arange(1, bins + 1) / bins - 1) * CELL).astype(np.int64)
+
+
+def coded(public: Public, bins: int) -> list[Coded]:
+    """Every feature, then the target if there is one; numbers in `bins` intervals."""
+    encoder: Encoder = public.encoder
+    found = [_feature(*one, bins) for one in zip(encoder.groups, public.schema.features, strict=True)]
+    if public.target.is_class:
+        found.append(Coded(public.target.classes))
+    elif public.target.is_number:
+        found.append(Coded(bins, ends=even_ends(bins), exact=False))
+    return found
+
+
+def _feature(group: Group, column: Column, bins: int) -> Coded:
+    columns = tuple(range(group.place.start, group.place.stop - group.indicator))
+    indicator = group.place.stop - 1 if group.indicator else None
+    if group.kind == "one-hot":
+        binning = Binning(columns, None, indicator)
+        return Coded(binning.bins, binning)
+    size, exact = bins, False
+    if group.kind in ("boolean", "ordered"):
+        size, exact = max(len(column.values), 2), True
+    elif column.integer and not column.log and int(column.high) - int(column.low) < bins:  # type: ignore[arg-type]
+        size, exact = int(column.high) - int(column.low) + 1, True  # type: ignore[arg-type]
+    binning = Binning(columns, even_ends(size), indicator)
+    return Coded(binning.bins, binning, exact=exact)
+
+
+@dataclass(frozen=True, eq=False)
+class JointCounts(VectorQuery):
+    """How many rows have each combination of codes, for several sets of attributes: one cell of each set a row."""
+
+    statistic: str
+    attributes: tuple[Coded, ...]
+    sets: Sets
+
+    def sizes(self) -> list[int]:
+        return [math.prod(self.attributes[i].size for i in one) for one in self.sets]
+
+    def zero(self) -> Integers:
+        return np.zeros(sum(self.sizes()), dtype=np.int64)
+
+    def of_batch(self, rows: Rows) -> Integers:
+        codes = {i: self.attributes[i].of(rows) for i in sorted({i for one in self.sets for i in one})}
+        found = []
+        for one, size in zip(self.sets, self.sizes(), strict=True):
+            place = np.zeros(len(rows), dtype=np.int64)
+            for i in one:
+                place = place * self.attributes[i].size + codes[i]
+            found.append(np.bincount(place, minlength=size))
+        return np.concatenate(found).astype(np.int64)
+
+    def sensitivity(self, norm: Norm, loss: Spendable) -> Sensitivity:
+        return histogram(norm, columns=len(self.sets), adjacency=loss.adjacency).protecting(loss)
+
+    def split(self, answer: Integers) -> list[Integers]:
+        """The counts of every set, with a dimension for each attribute."""
+        parts = np.split(answer, np.cumsum(self.sizes())[:-1])
+        shapes = [[self.attributes[i].size for i in one] for one in self.sets]
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence(Query):
+    """How far the first attribute of every set is from independence of the others: 2 n R, in steps of 1/FINE.
+
+    R = 1/2 sum |P(x, y) - P(x) P(y)| is the score of PrivBayes for attributes that are not binary.
+
+    Claim. Replacing a record changes 2 n R by at most 6 + 4/n, n the public number of rows.
+    Proof. The joint shares move by 2/n in L1; the product of the two margins by 2/n + 2/n + 4/n^2, since each margin moves
+    by 2/n. Times n, and rounded down to a step, a score moves by at most `change` steps.
+    Worst pair: two columns that agree in every row, and a record that leaves the diagonal (6 - O(1/n)).
+    """
+
+    counts: JointCounts
+    rows: int
+
+    @property
+    def statistic(self) -> str:  # type: ignore[override]
+        return self.counts.statistic
+
+    @property
+    def change(self) -> int:
+        return math.ceil(FINE * (6 + 4 / self.rows))
+
+    def zero(self) -> Integers:
+        return self.counts.zero()
+
+    def of_batch(self, rows: Rows) -> Integers:
+        return self.counts.of_batch(rows)
+
+    def finish(self, total: Integers) -> Integers:
+        """In whole numbers: n^2 times a share is exact, and so is what is left after the division."""
+        found = []
+        for part in self.counts.split(total):
+            joint = part.reshape(len(part), -1)
+            away = np.abs(self.rows * joint - np.outer(joint.sum(axis=1), joint.sum(axis=0)))
+            found.append(int(away.sum()) * FINE // self.rows)
+        return np.array(found, dtype=np.int64)
+
+    def noise(self, loss: Any) -> Noise:
+        raise NotImplementedError("scores meet noise in NoisyMax alone")

@@ -1,0 +1,97 @@
+"""Random neighbours through whole releases: none uses up more than it is charged, and a charge that is too small is seen.
+
+A short form of `benchmarks/replay_pairs.py`, whose results are in docs/results/replay-pairs.md.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gnomon.audit.instrumentation import ControlFlowDiverged, Step
+from gnomon.audit.replay import _changed_rows, _labels
+from gnomon.methods import METHODS
+
+CASES = [
+    "synthesizer | row | delta | classes",
+    "synthesizer | row, added or removed | pure | number",
+    "synthesizer | person | delta | none",
+    "ron-gauss | row | pure | classes",
+    "pca-gauss | person | pure | classes",
+    "modips | row | delta | private classes",
+    "blocki | row | delta | classes",
+    "exponential | row, added or removed | pure | none",
+    "dprp | row | delta | classes",
+    "jl-laplace | attribute | pure | classes",
+    "dppro | row | delta | number",
+    "bernoulli-identity | row | pure | none",
+    "pca-identity | row | delta | classes",
+    "lda-identity | row | pure | classes",
+]
+FAULTS = {
+    "histogram": "synthesizer | row | pure | classes",
+    "moments": "synthesizer | row | pure | classes",
+    "persons: rows are not bounded": "synthesizer | person | pure | classes",
+}
+
+
+@pytest.fixture
+def pairs(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    module = import_module("replay_pairs")
+    monkeypatch.setattr(module.persons, "fresh_key", module.persons.fresh_key)  # put back at the end
+    return module
+
+
+def found(pairs: Any, key: str) -> tuple[int, Any]:
+    return next((place, case) for place, case in enumerate(pairs.cases()) if case.key == key)
+
+
+def test_every_method_is_searched(pairs: Any) -> None:
+    cases = list(pairs.cases())
+    assert {case.method for case in cases} == set(METHODS)
+    assert {key.partition(" |")[0] for key in CASES} == set(METHODS)
+    assert len({case.key for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_no_pair_uses_up_more_than_its_charge(pairs: Any, key: str) -> None:
+    place, case = found(pairs, key)
+    seen = pairs.searched(case, 4, 3, place)
+    assert seen.above == 0
+    assert 0 < seen.line()["whole"] <= 1 + 1e-9
+    assert len(seen.random) + len(seen.climbed) == 7
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_charge_that_is_too_small_is_seen(pairs: Any, fault: str) -> None:
+    place, case = found(pairs, FAULTS[fault])
+    with pairs.fault(fault):
+        assert pairs.searched(case, 12, 12, place, enough=1).above == 1
+    assert pairs.searched(case, 2, 0, place).above == 0
+
+
+def test_rows_are_compared_as_a_multiset() -> None:
+    rows = np.arange(12).reshape(6, 2)
+    other = rows[[3, 1, 5, 0, 2, 4]].copy()
+    other[2] = [7, 7]
+    one, two = _changed_rows(Step("goe", 1.0, rows, None), Step("goe", 1.0, other, None))
+    assert one.exact.tolist() == [[10, 11]]
+    assert two.exact.tolist() == [[7, 7]]
+    other[0] = [8, 8]
+    with pytest.raises(ControlFlowDiverged):
+        _changed_rows(Step("goe", 1.0, rows, None), Step("goe", 1.0, other, None))
+
+
+def test_labels_of_one_table_alone_count_in_full() -> None:
+    def distance(first: list[int], second: list[int]) -> float:
+        return _labels(Step("", 1.0, np.array(first), None), Step("", 1.0, np.array(second), None))
+
+    assert distance([5, 7, 9], [5, 8, 9]) == 1
+    assert distance([5, 9], [5, 1, 9]) == 1
+    assert distance([5, 1, 9], [5, 9, 1]) == 2
+    assert distance([], [3]) == 3

@@ -1,0 +1,240 @@
+"""A real browser, Debian's Chromium, on a real server: `make test-browser` installs what is needed and runs these tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / ".venv" / "axe" / "package" / "axe.min.js"
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+SERIOUS = ("serious", "critical")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not os.environ.get("GNOMON_TEST_BROWSER"):
+        why = "The page in a real browser is tested by `make test-browser`."
+    elif not (shutil.which("chromium") and shutil.which("chromedriver")):
+        why = "Chromium and its driver are not installed; `apt-get install chromium chromium-driver` brings them."
+    else:
+        return
+    for item in items:
+        if "tests/browser" in str(item.path):
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+class Server:
+    """gnomon serve, as a process that can be killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process: Any = None
+        self.start()
+
+    def start(self, port: int = 0) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "gnomon",
+            "serve",
+            str(self.folder),
+            "--no-browser",
+            "--port",
+            str(port),
+        ]
+        env = {**os.environ, "GNOMON_LEDGER": str(self.folder.parent / "private" / "ledger.sqlite")}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+        found = re.search(r"(http://127\.0\.0\.1:\d+)/#token=\S+", self.process.stdout.readline())
+        assert found
+        self.address, self.origin = found[0], found[1]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+class Browser:
+    """What a person does: read, press, type; by the words on the page."""
+
+    def __init__(self, place: Path, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or ""
+        for flag in (*FLAGS.split(), f"--user-data-dir={place}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [theme]})
+
+    def run(self, script: str, *given: Any) -> Any:
+        return self.driver.execute_script(script, *given)
+
+    def wait(self, find: Callable[[], Any], seconds: float = 30.0, what: str = "") -> Any:
+        from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        ignored = [StaleElementReferenceException, WebDriverException]
+        return WebDriverWait(self.driver, seconds, 0.05, ignored).until(lambda _: find(), what)
+
+    def all(self, css: str) -> list[Any]:
+        return list(self.driver.find_elements("css selector", css))
+
+    def one(self, css: str) -> Any:
+        return self.wait(lambda: self.driver.find_element("css selector", css), what=css)
+
+    @property
+    def text(self) -> str:
+        return str(self.run("return document.body.innerText"))
+
+    def has(self, words: str, seconds: float = 30.0) -> None:
+        self.wait(lambda: words in self.text, seconds, f"{words!r} is not on the page:\n{self.text[:3000]}")
+
+    def lacks(self, words: str) -> None:
+        self.wait(lambda: words not in self.text, what=f"{words!r} is still on the page")
+
+    def button(self, words: str, within: str = "body") -> Any:
+        def find() -> Any:
+            pressed = self.all(f"{within} button, {within} a, {within} summary")
+            return next(
+                (one for one in pressed if one.is_displayed() and one.text.strip().startswith(words)), None
+            )
+
+        return self.wait(find, what=f"no button {words!r} on the page:\n{self.text[:3000]}")
+
+    def press(self, words: str, within: str = "body") -> None:
+        found = self.button(words, within)
+        self.run("arguments[0].scrollIntoView({block: 'center'})", found)
+        found.click()
+
+    def field(self, label: str, within: str = "body") -> Any:
+        def find() -> Any:
+            labels = (one for one in self.all(f"{within} label") if one.text.strip().startswith(label))
+            shown = next((one for one in labels if one.is_displayed()), None)
+            return shown and self.driver.find_element("id", shown.get_attribute("for"))
+
+        return self.wait(find, what=f"no field {label!r}")
+
+    def type(self, label: str, text: str, within: str = "body") -> None:
+        control = self.field(label, within)
+        self.run("arguments[0].scrollIntoView({block: 'center'}); arguments[0].select()", control)
+        control.send_keys(text)
+
+    def keys(self, *keys: str) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        for key in keys:
+            ActionChains(self.driver).send_keys(key).perform()
+
+    def ctrl(self, key: str) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.keys import Keys
+
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys(key).key_up(Keys.CONTROL).perform()
+
+    def paste(self, text: str) -> None:
+        """What Ctrl+V does, where a headless browser has no clipboard."""
+        self.run(
+            "const data = new DataTransfer(); data.setData('text/plain', arguments[0]);"
+            "document.activeElement.dispatchEvent(new ClipboardEvent('paste', "
+            "{clipboardData: data, bubbles: true, cancelable: true}))",
+            text,
+        )
+
+    def accessible(self) -> None:
+        """axe-core finds nothing serious on the page as it is now."""
+        if not AXE.exists():
+            pytest.skip("axe-core is not there; `make test-browser` fetches it from npm.")
+        # by the driver, whose scripts the page's policy does not concern
+        self.run(AXE.read_text(encoding="utf-8"))
+        found = self.driver.execute_async_script(
+            "axe.run(document, {iframes: false}).then(arguments[arguments.length - 1])"
+        )
+        bad = [one for one in found["violations"] if one["impact"] in SERIOUS]
+        assert not bad, [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in bad]
+
+    def fits(self) -> None:
+        """Nothing sticks out of the width of the screen."""
+        wide = self.run("return [document.documentElement.scrollWidth, innerWidth, visualViewport.width]")
+        assert wide[0] <= wide[2] + 1, wide
+
+    def complaints(self) -> list[str]:
+        """What the browser complained about: errors, refused requests, violated policies."""
+        return [
+            one["message"] for one in self.driver.get_log("browser") if one["level"] in ("SEVERE", "WARNING")
+        ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "tables"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[Server]:
+    one = Server(folder)
+    yield one
+    one.kill()
+
+
+@pytest.fixture
+def browse(tmp_path: Path) -> Iterator[Callable[..., Browser]]:
+    made: list[Browser] = []
+
+    def start(**how: Any) -> Browser:
+        place = tmp_path / f"browser-{len(made)}"
+        place.mkdir()
+        made.append(Browser(place, **how))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.driver.quit()
+
+
+@pytest.fixture
+def write_ward(folder: Path) -> Callable[..., Path]:
+    return lambda **how: _ward(folder, **how)
+
+
+def _ward(folder: Path, n: int = 2000, labs: int = 30) -> Path:
+    """A table of a hospital: 10 columns of every kind, and its laboratory values."""
+    rng = np.random.default_rng(n)
+    columns: dict[str, Any] = {
+        "patient_id": [f"p{i:06d}" for i in range(n)],
+        "age": rng.integers(18, 99, n),
+        "sex": rng.choice(["f", "m"], n),
+        "weight_kg": rng.normal(75, 12, n).round(1),
+        "systolic": rng.normal(130, 15, n).round(),
+        "smoker": rng.random(n) < 0.3,
+        "ward": rng.choice(["north", "south", "east"], n),
+        "admitted": [f"20{10 + i % 15}-0{1 + i % 9}-1{i % 10}" for i in range(n)],
+        **{f"lab_{j:03d}": rng.normal(50, 10, n) for j in range(labs)},
+        "comment": [f"seen again on day {i} by the nurse in the evening" for i in range(n)],
+        "outcome": rng.choice(["home", "care", "died"], n),
+    }
+    path = folder / "ward.parquet"
+    pq.write_table(pa.table(columns), path)
+    pq.write_table(pa.table(columns).slice(0, 200), folder / "held-out.parquet")
+    return path
