@@ -2,6 +2,7 @@
 
     python benchmarks/verdicts.py --data DIR --out runs.jsonl     # a line for each column of each release
     python benchmarks/verdicts.py --show runs.jsonl               # the figures of docs/results/verdicts.md
+    python benchmarks/verdicts.py --data DIR --bounds             # estimated bounds beside the outer quantiles
 
 Real tables are those of the utility protocol, with at most `MOST_ROWS` rows, and some columns of very wide ones.
 Generated ones have shapes, bounds and relations that are drawn anew for each. A release is made once for every table and
@@ -23,10 +24,13 @@ import pyarrow as pa
 from harness.tables import TABLES
 
 import gnomon as gn
+from gnomon.methods.bounds import bounds_of, bounds_share, grid_counts
 from gnomon.methods.charging import unaccounted
+from gnomon.privacy.accounting import spendable
 from gnomon.verdict.compare import described, distance, prior, relative
 from gnomon.verdict.levels import Level, judged, judged_relation
 from gnomon.verdict.predict import expected, trial_of
+from gnomon.verdict.simulate import Redrawn
 from gnomon.verdict.state import again, beside_counts, together
 
 BUDGETS = [(e, d) for e in (0.1, 1.0, 10.0) for d in (0.0, 1e-6)]
@@ -150,6 +154,74 @@ def judged_release(
     }
 
 
+# --- bounds that are estimated ---
+
+
+def bounds_beside_quantiles(
+    name: str, table: pa.Table, names: list[str], guarantee: Any, trials: int = 100
+) -> None:
+    """Estimates of all these columns in one query, drawn again and again: how many are lost, or far from the quantiles."""
+    rng, budget, rows = np.random.default_rng(54), spendable(guarantee), table.num_rows
+    share = bounds_share(tuple(names), rows, budget)
+    query = grid_counts(tuple(names))
+    noise, redrawn = query.noise(budget.split(share)[0]), Redrawn(rng)
+    cells = {one: np.asarray(table[one].cast(pa.float64()).drop_null().to_numpy()) for one in names}
+    exact = query.of_batch(table.combine_chunks().to_batches()[0])
+    lost = off = far = 0
+    for _ in range(trials):
+        for one, counts in zip(names, query.split(redrawn.outcome(noise, exact, lambda: exact)), strict=True):
+            found = bounds_of(counts, noise, len(names), rows, integer=False)
+            if found is None:
+                lost += 1
+                continue
+            far += max(map(abs, found)) > 10 * max(np.abs(cells[one]).max(), 2.0**-20)
+            off += not all(map(_near, found, np.quantile(cells[one], [0.01, 0.99]), [np.ptp(cells[one])] * 2))
+    total = trials * len(names)
+    counted = (f"{count:,} of {total:,}" for count in (far, off, lost))
+    _row(
+        name,
+        f"{rows:,} x {len(names)}",
+        f"({guarantee.epsilon:g}, {guarantee.delta:g})",
+        f"{share:.0%}",
+        *counted,
+    )
+
+
+def _near(bound: float, quantile: float, width: float) -> bool:
+    """Within a factor of two; of a quantile that is nearly zero, within a hundredth of the width."""
+    if abs(quantile) <= 0.01 * width:
+        return abs(bound) <= 0.02 * width
+    return 0.5 <= bound / quantile <= 2
+
+
+def show_bounds(data: Path | None) -> None:
+    heads = ("beyond ten times the range", "not within a factor of two", "left out")
+    _row("table", "rows x columns", "(epsilon, delta)", "share of the budget", *heads, head=True)
+    for name, most in (
+        ("cervical_cancer_risk", 36),
+        ("adult", 10),
+        ("sports", 10),
+        ("kdd99", 10),
+        ("buzz", 10),
+    ):
+        table = TABLES[name].load(data)
+        if table.num_rows > 20_000:
+            table = table.take(np.random.default_rng(55).choice(table.num_rows, 20_000, replace=False))
+        released = {column.name for column in TABLES[name].declare(table).released}
+        plain = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean)
+        names = [
+            one
+            for one in table.column_names
+            if one in released and any(is_(table[one].type) for is_ in plain)
+        ]
+        for one in names[:most]:
+            place = table.column_names.index(one)
+            cells = table[one].cast(pa.int8()) if pa.types.is_boolean(table[one].type) else table[one]
+            table = table.set_column(place, one, cells.cast(pa.float64()))
+        for guarantee in (gn.ApproxDP(1.0, 1e-5), gn.ApproxDP(1.0, 1e-6), gn.PureDP(1.0)):
+            bounds_beside_quantiles(name, table.select(names[:most]), names[:most], guarantee)
+
+
 # --- the figures ---
 
 
@@ -222,7 +294,11 @@ def main() -> None:
     )
     parser.add_argument("--tables", help="names, separated by commas; by default all")
     parser.add_argument("--show", type=Path, help="print the figures of a file")
+    parser.add_argument("--bounds", action="store_true", help="print how near estimated bounds are")
     given = parser.parse_args()
+    if given.bounds:
+        show_bounds(given.data and Path(given.data))
+        return
     if given.show is not None:
         show([json.loads(line) for line in given.show.read_text().splitlines()])
         return
