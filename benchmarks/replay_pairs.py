@@ -48,10 +48,18 @@ from gnomon.privacy.sensitivity import Sensitivity
 from gnomon.table import persons
 
 MODELS = ("synthesizer", "ron-gauss", "pca-gauss", "modips", "blocki", "exponential")
-ROWS = ("dprp", "jl-laplace", "dppro", "bernoulli-identity", "pca-identity", "lda-identity")
+ROWS = (
+    "privbayes",
+    "dprp",
+    "jl-laplace",
+    "dppro",
+    "bernoulli-identity",
+    "pca-identity",
+    "lda-identity",
+)  # replace-one alone
 BY_ATTRIBUTE = ("jl-laplace", "dppro")
 TARGETS = ("classes", "number", "none", "private classes")
-PURE_ONLY = ("bernoulli-identity", "exponential")
+PURE_ONLY = ("bernoulli-identity", "exponential", "privbayes")
 NEEDS_DELTA = ("dprp", "dppro", "blocki")
 KEY = bytes(range(32))  # by which rows of persons are bounded: a promise holds for every key
 OPTIONS: dict[str, list[dict[str, Any]]] = {  # of which a pair has one

@@ -25,6 +25,7 @@ CASES = [
     "modips | row | delta | private classes",
     "blocki | row | delta | classes",
     "exponential | row, added or removed | pure | none",
+    "privbayes | row | pure | classes",
     "dprp | row | delta | classes",
     "jl-laplace | attribute | pure | classes",
     "dppro | row | delta | number",

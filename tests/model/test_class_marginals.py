@@ -91,3 +91,19 @@ def test_quantiles_of_a_class_are_those_of_its_components() -> None:
     assert z.mean() == pytest.approx(-0.4, abs=0.02)
     assert z.std() == pytest.approx(np.sqrt(1 + 4 - 0.16), abs=0.02)
     assert latent.quantiles(0, 3)[1] == pytest.approx(0.0, abs=0.03)
+
+
+def test_no_class_has_rows_where_the_column_has_none() -> None:
+    """Bins that hold nothing have the outermost scores, which a tilt would multiply most."""
+    edges = np.array([-1.0, -0.1, 0.0, 0.1, 1.0])
+    narrow = Marginal(edges[:-1], edges[1:], np.array([1e-9, 0.5, 0.5, 1e-9]))
+    found = tilted(narrow, two_classes((-0.5, 1.5), (0.5, 0.5)), 2)
+    assert found[:, [0, 3]].max() < 1e-8
+
+
+def test_rows_that_counts_lack_are_not_put_where_nothing_was_expected() -> None:
+    own = Marginal(np.array([-1.0, -0.1, 0.1]), np.array([-0.1, 0.1, 1.0]), np.array([0.0, 1.0, 0.0]))
+    bins = class_bins(NUMBER, own, 4, T)
+    counts = np.where(bins.atom, 0.0, 2_400.0)  # 400 rows fewer than there are
+    found = raked(own, bins, counts, 10.0, 10_000.0, T)
+    assert np.abs(found.quantile(np.array([0.0001, 0.9999]))).max() < 0.11

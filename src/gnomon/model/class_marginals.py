@@ -37,7 +37,7 @@ def raked(own: Marginal, bins: Bins, counts: Floats, noise: float, rows: float, 
     empty = (expected <= len(own.mass) * LEAST * rows) & (counts < t.planned * noise)
     away = np.where(empty, 0.0, counts - expected)
     share = signal_share(float(away @ away), len(counts) * noise**2)
-    h = onto_simplex(expected + share * away, rows)
+    h = onto_simplex(expected + share * away, rows) * ~empty
     mass = own.mass * (h / np.maximum(expected, LEAST * rows))[places]
     mass = np.maximum(mass / mass.sum(), LEAST)
     return replace(own, mass=mass / mass.sum())
@@ -121,7 +121,8 @@ def tilted(marginal: Marginal, latent: Latent, classes: int) -> Floats:
     q_c(b) exp(a_c s_b), and together the classes have the marginal itself.
     """
     owner = np.eye(classes)[latent.classes] * latent.weights[:, None]
-    weights, s = np.maximum(owner.sum(axis=0), TINY), marginal.score
+    weights, held = np.maximum(owner.sum(axis=0), TINY), marginal.mass > 2 * LEAST
+    s = np.clip(marginal.score, marginal.score[held].min(), marginal.score[held].max())
     share, means = weights / weights.sum(), (owner.T @ latent.means) / weights
     means = (means - share @ means) * latent.scale(marginal.variance) + marginal.mass @ s
     base, common = np.log(np.maximum(latent.masses(marginal, classes), LEAST)), np.zeros(len(s))
@@ -133,7 +134,8 @@ def tilted(marginal: Marginal, latent: Latent, classes: int) -> Floats:
         tilt += np.clip(step, -1.0, 1.0)
         P = _normalised(base + common + np.outer(tilt, s))
         common += np.clip(wanted - np.log(np.maximum(share @ P, LEAST)), -1.0, 1.0)
-    return P
+    P = np.where(held, P, LEAST)  # no class has rows where nobody has
+    return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
 def _normalised(logits: Floats) -> Floats:
