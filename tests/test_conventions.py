@@ -76,9 +76,12 @@ def test_a_journey_in_json(ward: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert asked("check", data, "--schema", schema)["fits"] is True
     planned = asked("plan", "--schema", schema, "--rows", "300", "--epsilon", "2", "--delta", "1e-5")
     assert planned["methods"]
+    names = [verdict["name"] for verdict in planned["verdicts"]["columns"]]  # type: ignore[index]
+    assert names == ["x0", "x1", "x2", "y"]
     released = asked(*release(ward))
     assert (released["rows"], released["epsilon"], released["holds"]) == (300, 2.0, True)
     assert released["balance"]["epsilon_spent"] == 2.0  # type: ignore[index]
+    assert [verdict["name"] for verdict in released["verdicts"]["columns"]] == names  # type: ignore[index]
     assert asked("verify", out)["replayed"] is True
     assert asked("sample", out, "--rows", "7", "--out", str(ward / "more.csv"))["rows"] == 7
     assert asked("transform", data, "--release", out, "--out", str(ward / "seen.csv"))["rows"] == 300

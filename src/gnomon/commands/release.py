@@ -303,6 +303,7 @@ def _tell(estimator: Release, out: Path, rows: int | None) -> None:
         adjacency=guarantee.adjacency.value,
         holds=estimator.certificate_.holds,
         weak=list(estimator.certificate_.weak),
+        verdicts=estimator.verdicts_.to_dict(),
     )
     say(f"Released {out}: {count:,} rows, {columns:,} columns, by {estimator.name}.")
     if not estimator.certificate_.holds:

@@ -6,6 +6,7 @@ Numbers are judged on the scale that the schema declares (of logarithms where it
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +71,18 @@ def either_way(seen: Marginal, true: Marginal) -> Distance:
     if one.location is None or other.location is None or one.spread is None or other.spread is None:
         return one
     return Distance(one.variation, max(one.location, other.location), max(one.spread, other.spread))
+
+
+def average(distances: Sequence[Distance]) -> Distance:
+    """The mean of each part."""
+
+    def mean(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known else None
+
+    variation = mean(one.variation for one in distances)
+    assert variation is not None
+    return Distance(variation, mean(one.location for one in distances), mean(one.spread for one in distances))
 
 
 def relative(seen: Floats, true: Floats) -> float:

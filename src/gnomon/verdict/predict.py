@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ from gnomon.methods.bounds import estimable, share_of
 from gnomon.privacy.guarantee import ApproxDP, Guarantee, Unit
 from gnomon.table.column import Column
 from gnomon.table.schema import Schema
-from gnomon.verdict.compare import Described, Distance, Marginal, distance, relative
+from gnomon.verdict.compare import Described, Distance, Marginal, average, distance, relative
 from gnomon.verdict.levels import PARTS, Kind, Level, Remedy, Verdict, Verdicts, judged, judged_relation
 from gnomon.verdict.reference import reference_table
 from gnomon.verdict.simulate import NotSimulatedError, Trial, Tried, scaled_epsilon
@@ -139,7 +139,7 @@ class _Key:
 def _expected(key: _Key) -> Verdicts:
     trial = key.trial
     tried = [trial.on(reference_table(trial.schema, trial.size, seed), seed) for seed in range(key.trials)]
-    runs = [compared(one, tried[place - 1].released) for place, one in enumerate(tried)]
+    runs = [compared([one], tried[place - 1].released) for place, one in enumerate(tried)]
     alike: dict[Any, list[Verdict]] = defaultdict(list)
     kinds = {column.name: _kind(column) for column in trial.schema.released}
     for run in runs:
@@ -164,27 +164,29 @@ class Run:
 
 
 def compared(
-    tried: Tried,
+    trials: Sequence[Tried],
     of_another: Described | None = None,
     apart: Callable[[Marginal, Marginal], Distance] = distance,
 ) -> Run:
-    """A trial's release beside the table that it was of, and beside what was public.
+    """Trials of one table, on average, beside that table and beside what was public.
 
     Public is the prior and, where it is given, what the method releases of another table: a release that is no nearer to
     its own table says nothing about it.
     """
-    seen, true = tried.released, tried.true
-    public = [tried.prior] if of_another is None or of_another is seen else [tried.prior, of_another]
+    first = trials[0]
+    true, seen = first.true, [one.released for one in trials]
+    public = [first.prior] if of_another is None or of_another is seen[0] else [first.prior, of_another]
 
     def verdict(kind: Kind, part: str, name: str) -> Verdict:
         here, known = getattr(true, part)[name], [getattr(one, part)[name] for one in public]
-        return judged(kind, name, apart(getattr(seen, part)[name], here), _nearest(here, known))
+        errors = [apart(getattr(one, part)[name], here) for one in seen]
+        return judged(kind, name, average(errors), _nearest(here, known))
 
     columns = {
-        name: _assumed(verdict("column", "columns", name), name in tried.counted) for name in true.columns
+        name: _assumed(verdict("column", "columns", name), name in first.counted) for name in true.columns
     }
     classes = {name: verdict("class", "classes", name) for name in true.classes}
-    return Run(columns, classes, relative(seen.relation, true.relation))
+    return Run(columns, classes, float(np.mean([relative(one.relation, true.relation) for one in seen])))
 
 
 def _nearest(true: Marginal, public: list[Marginal]) -> Distance:

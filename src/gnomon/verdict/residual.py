@@ -20,7 +20,7 @@ from gnomon.verdict.compare import BINS, CONSTANT, WIDTH, Distance
 from gnomon.verdict.simulate import column_places
 
 Floats = npt.NDArray[np.float64]
-CLEAR = 2.0  # deviations of their noise beyond which differences count
+CLEAR = 3.0  # deviations of their noise beyond which differences count
 
 
 def residuals(method: Release, table: pa.Table) -> dict[str, Distance]:
