@@ -45,6 +45,7 @@ READS = {
     GATEWAY: "the gateway",
     "engine/local.py": "folds a query over rows for the gateway",
     "engine/cluster.py": "the same, by tasks on workers",
+    "engine/committed.py": "reads back the rows that workers committed",
     "engine/staged.py": "gives the rows of a frame to others, as table/ does",
     "methods/pca_gauss.py": "a public table's principal components",
     "methods/synthesizer.py": "a caller's own rows through the subspace of a model (transform)",

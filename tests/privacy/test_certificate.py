@@ -189,7 +189,7 @@ def test_yaml_goes_back_and_forth_in_a_fixed_order() -> None:
     assert Certificate.from_yaml(text) == found
     assert Certificate.from_yaml(text).to_yaml() == text
     assert text.startswith("# Certificate")
-    assert list(yaml.safe_load(text))[:4] == ["format", "statement", "holds", "delivered"]
+    assert list(yaml.safe_load(text))[:4] == ["format", "verdicts", "statement", "holds"]
     assert list(found.files) == ["data.parquet", "map.npz"]
     assert max(map(len, text.splitlines())) <= 120
     assert "&id" not in text

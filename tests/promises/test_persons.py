@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def test_a_person_moves_a_whole_release_by_no_more_than_is_claimed(
         quietly(lambda m=method, w=one: m.fit(table, observer=w))
         other = Exact([exact for _, exact in one.seen])
         quietly(lambda m=method, w=other, t=more: m.fit(t, observer=w))
-        assert len(one.seen) == len(other.seen) >= (4 if estimate else 2)
+        assert len(one.seen) == len(other.seen) >= (3 if estimate else 2)
         for (claimed, mine), (_, theirs) in zip(one.seen, other.seen, strict=True):
             assert claimed.neighbours == (gn.Unit.PERSON, gn.Adjacency.ADD_REMOVE, 3)
             share = moved(theirs - mine, claimed.norm.value) / float(claimed.value)
@@ -282,6 +283,7 @@ def test_auto_chooses_by_the_declared_number_of_rows(
         return "ron-gauss"
 
     monkeypatch.setattr(publish, "choose", choose)
+    monkeypatch.setattr(sys.modules["gnomon.plan"], "choose", choose)
     out = custodian.new_folder()
     quietly(lambda: gn.publish(visits(), out, schema=custodian.schema_file, epsilon=1.0))
     assert custodian.release(custodian.write(visits())).code == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnomon.commands.terminal import console, printable, say
+from gnomon.commands.terminal import console, facts, printable, say
 from gnomon.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ Release = Annotated[Path, typer.Argument(metavar="DIR", help="A release folder."
 Level = Annotated[
     float, typer.Option("--level", metavar="P", help="How often an interval shall hold the truth.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Linear = Annotated[
     bool,
     typer.Option(
@@ -36,7 +34,6 @@ def distances(
         list[int], typer.Argument(metavar="I J [I J]...", help="Pairs of released rows, from 0.")
     ],
     level: Level = 0.95,
-    as_json: AsJson = False,
 ) -> None:
     """Squared distances of the records behind released rows, with standard errors.
 
@@ -50,7 +47,7 @@ def distances(
     first, second = rows[::2], rows[1::2]
     found = _opened(release).distances(first, second)
     lines = zip(first, second, found.value, found.standard_error, *found.interval(level), strict=True)
-    _show(("row", "row ", "squared distance", "standard error", "from", "to"), lines, as_json)
+    _show(("row", "row ", "squared distance", "standard error", "from", "to"), lines)
 
 
 def neighbours(
@@ -58,7 +55,6 @@ def neighbours(
     row: Annotated[int, typer.Argument(metavar="I", help="A released row, from 0.")],
     count: Annotated[int, typer.Option("--count", "-k", metavar="K", help="How many.")] = 5,
     level: Level = 0.95,
-    as_json: AsJson = False,
 ) -> None:
     """The released rows nearest to one, with their squared distances.
 
@@ -70,7 +66,7 @@ def neighbours(
     found = _opened(release).neighbours(row, count)
     far = found.distances
     lines = zip(found.places.tolist(), far.value, far.standard_error, *far.interval(level), strict=True)
-    _show(("row", "squared distance", "standard error", "from", "to"), lines, as_json)
+    _show(("row", "squared distance", "standard error", "from", "to"), lines)
 
 
 def query(
@@ -87,7 +83,6 @@ def query(
     ] = False,
     linear: Linear = False,
     level: Level = 0.95,
-    as_json: AsJson = False,
 ) -> None:
     """Counting and linear queries over all rows of the table, with intervals.
 
@@ -101,7 +96,7 @@ def query(
     found = _opened(release).query(asked, constrained=not linear)
     names = [" + ".join(terms)] if together else terms
     lines = zip(names, found.value, found.standard_error, *found.interval(level), strict=True)
-    _show(("query", "sum over all rows", "standard error", "from", "to"), lines, as_json, found.about)
+    _show(("query", "sum over all rows", "standard error", "from", "to"), lines, found.about)
 
 
 def marginal(
@@ -109,7 +104,6 @@ def marginal(
     columns: Annotated[list[str], typer.Argument(metavar="NAME [NAME]", help="One column, or two.")],
     linear: Linear = False,
     level: Level = 0.95,
-    as_json: AsJson = False,
 ) -> None:
     """How many rows have each value of a column, or each pair of values of two, with intervals.
 
@@ -120,7 +114,7 @@ def marginal(
     ends = counts.interval(level)
     values = list(zip(*found.values, strict=True))
     lines = zip(*values, counts.value, counts.standard_error, *ends, strict=True)
-    _show((*found.columns, "rows", "standard error", "from", "to"), lines, as_json, counts.about)
+    _show((*found.columns, "rows", "standard error", "from", "to"), lines, counts.about)
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -145,14 +139,11 @@ def _weighed(term: str) -> tuple[str, float]:
         return term, 1.0
 
 
-def _show(names: Sequence[str], lines: Any, as_json: bool, about: str = "") -> None:
+def _show(names: Sequence[str], lines: Any, about: str = "") -> None:
     """A table for people, or a list of objects for programs; a number that is not known is a dash, or null."""
     rows = [tuple(_plain(cell) for cell in line) for line in lines]
-    if as_json:
-        keys = [name.strip().replace(" ", "_") + "_2" * (name != name.strip()) for name in names]
-        found = [dict(zip(keys, row, strict=True)) for row in rows]
-        print(json.dumps({"answers": found, "about": about} if about else {"answers": found}))
-        return
+    keys = [name.strip().replace(" ", "_") + "_2" * (name != name.strip()) for name in names]
+    facts(answers=[dict(zip(keys, row, strict=True)) for row in rows], **({"about": about} if about else {}))
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)

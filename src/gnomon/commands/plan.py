@@ -16,7 +16,7 @@ from gnomon.commands.options import (
     delta_of,
     one_of,
 )
-from gnomon.commands.terminal import console, facts, say
+from gnomon.commands.terminal import console, facts, printable, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def _print_verdicts(verdicts: Verdicts) -> None:
         key = (*("" if level is None else level.word for level in levels), _takes(one))
         alike.setdefault(key, []).append(one.name)
     for (*words, takes), names in alike.items():
-        table.add_row(*words, some(names), takes)
+        table.add_row(*words, printable(some(names)), takes)
     console().print(table)
 
 
