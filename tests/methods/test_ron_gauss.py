@@ -115,10 +115,10 @@ def test_everything_spent_composes_to_the_guarantee(epsilon: float, delta: float
 def test_private_n_is_measured_and_nowhere_exact() -> None:
     X, y = clusters(3000)
     private = {"adjacency": "add-remove", "epsilon": 4.0, "expected_rows": 1000}
-    method = fitted(X, y, **private)
+    fits = (fitted(X, y, **private) for _ in range(20))
+    method = next(method for method in fits if method.n_rows_ != 3000)  # noise may be zero, not twenty times
     assert method.certificate_.rows is None
     assert method.certificate_.measured_rows == method.n_rows_
-    assert method.n_rows_ != 3000 or fitted(X, y, **private).n_rows_ != 3000
     assert abs(method.n_rows_ - 3000) < 100
     assert "3000" not in method.certificate_.to_yaml()
     assert len(method.sample()[0]) == method.n_rows_
