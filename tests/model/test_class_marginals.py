@@ -107,3 +107,23 @@ def test_rows_that_counts_lack_are_not_put_where_nothing_was_expected() -> None:
     counts = np.where(bins.atom, 0.0, 2_400.0)  # 400 rows fewer than there are
     found = raked(own, bins, counts, 10.0, 10_000.0, T)
     assert np.abs(found.quantile(np.array([0.0001, 0.9999]))).max() < 0.11
+
+
+def test_counts_of_noise_alone_leave_a_law() -> None:
+    """A class of a few rows whose counts came out far below zero where it is expected, and nowhere else above noise."""
+    own = Marginal(np.array([-1.0, -1.0]), np.array([-1.0, 1.0]), np.array([1.0, 0.0]))
+    bins = class_bins(NUMBER, own, 4, T)
+    counts = np.where(bins.left == -1.0, -500.0, 0.0)
+    found = raked(own, bins, counts, 10.0, 3.0, T)
+    assert found.mass.sum() == pytest.approx(1.0)
+    assert found.mass[found.atom & (found.left == -1)].sum() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_class_whose_counts_are_noise_alone_stays_as_expected() -> None:
+    """The one bin that should hold rows is counted far below zero, and the others are not to hold any."""
+    own = Marginal(np.array([-1.0, -0.1, 0.1]), np.array([-0.1, 0.1, 1.0]), np.array([0.0, 1.0, 0.0]))
+    bins = class_bins(NUMBER, own, 1, T)
+    expected = (bins.left <= 0.0) & (bins.right >= 0.0) & ~bins.atom
+    found = raked(own, bins, np.where(expected, -300.0, 9.0), 10.0, 5.0, T)
+    assert np.isfinite(found.mass).all()
+    assert found.quantile(np.array([0.5]))[0] == pytest.approx(0.0, abs=0.1)

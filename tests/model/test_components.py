@@ -67,3 +67,15 @@ def test_a_chain_of_categories_keeps_their_covariances_without_inversion() -> No
     _, chosen = chain.draw(np.zeros(60_000, dtype=np.int64), rng)
     found = np.bincount(chosen[:, 0] * 3 + chosen[:, 1], minlength=9).reshape(3, 3) / 60_000
     assert np.abs(found - joint).sum() / 2 < 0.015
+
+
+def test_the_chances_of_a_category_are_its_linear_prediction() -> None:
+    """Whether by the identity, as for values with a coordinate of their own, or by the pseudo-inverse."""
+    rng = np.random.default_rng(4)
+    mass = np.array([0.4, 0.3, 0.2, 0.1])
+    for points in ((np.eye(4) - mass)[:, 1:], np.linspace(-1, 1, 5)[:, None]):
+        choice = Choice(np.arange(points.shape[1]), points, np.ones(len(points)), np.ones((1, len(points))))
+        predicted = rng.normal(scale=0.3, size=(50, points.shape[1]))
+        rest = (predicted - points[0]) @ np.linalg.pinv((points[1:] - points[0]).T).T
+        linear = np.maximum(np.hstack([1 - rest.sum(axis=1, keepdims=True), rest]), 0.0)
+        assert choice.chances(predicted) == pytest.approx(linear, abs=1e-12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnomon.model.class_marginals import target_marginals
-from gnomon.model.columns import Attribute, interval_bins
+from gnomon.model.columns import Attribute
 from gnomon.model.marginal import Counts, Marginal, marginals, merged, public_bins, refined_bins, value_masses
 from gnomon.model.tuning import Tuning
 from gnomon.table.rows import CELL
@@ -59,7 +59,8 @@ def test_hidden_rows_of_columns_that_look_constant_are_seen_together() -> None:
     counts = []
     for _ in range(200):  # 30 rows away from the atom, under one deviation of noise each
         x = np.where(np.arange(5_000) < 30, rng.uniform(0.1, 1, 5_000), 0.0)
-        counts.append(counted(x, interval_bins(np.linspace(-1, 1, 9), NUMBER), 40.0, rng))
+        first = counted(x, public_bins(NUMBER, T), 40.0, rng)
+        counts.append(counted(x, refined_bins(NUMBER, first, 32, T), 40.0, rng))
     away = [1 - g.mass[(g.left == 0) & (g.right == 0)].sum() for g in marginals(counts, 5_000, T)]
     assert 0.003 < np.mean(away) < 0.012
 
@@ -96,3 +97,30 @@ def test_a_targets_bins_have_the_parts_of_its_marginal() -> None:
     assert set(parts) == {(0, 7), (1, 7)}
     assert parts[0, 7].quantile(np.array([0.0, 1.0])) == pytest.approx([-1.0, -0.5])
     assert parts[1, 7].quantile(np.array([0.0, 1.0])) == pytest.approx([-0.5, 1.0])
+
+
+@pytest.mark.parametrize("n", [1.0, 3.0, 10.0])
+def test_a_few_rows_behind_much_noise_have_a_law_all_the_same(n: float) -> None:
+    """Counts of noise alone, in bins with a core and octaves beyond it: a law, whatever came out."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        first = counted(rng.uniform(-0.2, 0.2, int(n)), public_bins(NUMBER, T), 30.0, rng)
+        second = refined_bins(NUMBER, first, 8, T)
+        values = 30.0 * rng.standard_normal(len(second))
+        for some in (values, -np.abs(values), np.abs(values)):
+            (found,) = marginals([Counts(second, some, 30.0, 105.0)], n, T)
+            assert np.isfinite(found.mass).all()
+            assert found.mass.sum() == pytest.approx(1.0)
+
+
+def test_a_core_whose_bins_all_drown_is_kept() -> None:
+    """The first counts saw rows there: a column does not become constant because each finer bin is noise."""
+    first = counted(np.zeros(1), public_bins(NUMBER, T), 0.0, np.random.default_rng(7))
+    assert first.bins is not None
+    peak = (~first.bins.atom) & (first.bins.left >= 0.5)
+    seen = Counts(first.bins, np.where(peak, 100.0, np.where(first.bins.left == 0, 400.0, 0.0)), 20.0, 70.0)
+    bins = refined_bins(NUMBER, seen, 32, T)
+    assert bins is not None
+    noise = np.where(bins.atom & (bins.left == 0), 4_000.0, 5.0 * (-1.0) ** np.arange(len(bins)))
+    found = marginals([Counts(bins, noise, 20.0, 70.0)], 5_000, T)[0]
+    assert found.quantile(np.array([0.9, 0.99])).max() > 0.5

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnomon.model.rounds import Radius, Sums, cells, class_cells, length_grid, radius, subspace
+from gnomon.model.rounds import Radius, Sums, _cell_weights, cells, class_cells, length_grid, radius, subspace
 from gnomon.model.shrinkage import denoised, onto_simplex, shrunk_to_mean, signal_share, toward
 from gnomon.model.tuning import Tuning
 
@@ -85,3 +85,15 @@ def test_small_shrinkages() -> None:
     assert signal_share(0.5, 1.0) == 0.0
     assert shrunk_to_mean(np.array([1.0, 3.0]), 10.0) == pytest.approx([2.0, 2.0])
     assert shrunk_to_mean(np.array([1.0, 3.0]), 0.0) == pytest.approx([1.0, 3.0])
+
+
+def test_a_class_keeps_its_count_whichever_cells_noise_hides() -> None:
+    """Cells of a rare class lie below their noise more often: dropping them must not shrink the class."""
+    counts = np.array([4000.0, 400.0])
+    cells = np.array([1500.0, 1000.0, 900.0, 600.0, 250.0, 90.0, 40.0, 20.0])
+    sums = Sums(np.zeros((2, 1, 1)), np.zeros((8, 1)), cells, 1.0, 1.0, 60.0)
+    weights = _cell_weights(sums, counts, 4, Tuning()).reshape(2, 4)
+    assert np.allclose(weights.sum(axis=1), counts)
+    assert (weights[1] > 0).tolist() == [True, False, False, False]
+    hidden = Sums(np.zeros((2, 1, 1)), np.zeros((8, 1)), np.zeros(8), 1.0, 1.0, 60.0)
+    assert np.allclose(_cell_weights(hidden, counts, 4, Tuning()).reshape(2, 4).sum(axis=1), counts)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from gnomon.methods import METHODS
 from gnomon.privacy.guarantee import ApproxDP, PureDP
 from gnomon.table.schema import Column, Schema
-from gnomon.verdict.compare import Distance, described, distance, prior, relative
+from gnomon.verdict.compare import Distance, described, distance, off_by, prior, relative
 from gnomon.verdict.levels import DEVIATIONS, VARIATION, Level, Verdict, Verdicts, judged, level_of
-from gnomon.verdict.predict import predict
+from gnomon.verdict.predict import planned_trial, predict, with_fewer_columns
 from gnomon.verdict.reference import reference_table
-from gnomon.verdict.simulate import scaled_epsilon
+from gnomon.verdict.simulate import flag_noise, scaled_epsilon
 
 
 def schema() -> Schema:
@@ -139,3 +142,77 @@ def test_a_summary_names_what_is_weak_or_lost() -> None:
 def test_thresholds_are_the_published_ones() -> None:
     assert VARIATION == (0.1, 0.25)
     assert DEVIATIONS == (0.1, 0.3)
+
+
+def numbers(columns: int) -> Schema:
+    """Columns of four kinds in turn, and a target."""
+    kinds = (
+        {"kind": "number", "low": 0, "high": 1},
+        {"kind": "number", "low": 0, "high": 1},
+        {"kind": "boolean"},
+        {"kind": "category", "values": ("a", "b", "c")},
+    )
+    made = [Column(name=f"x{j}", **kinds[j % 4]) for j in range(columns)]
+    return Schema(columns=(*made, Column(name="y", kind="category", values=(0, 1), role="target")))
+
+
+def test_some_columns_of_every_kind_stand_for_all_with_their_part_of_the_budget() -> None:
+    trial = planned_trial(METHODS["synthesizer"], numbers(400), 20_000, ApproxDP(1.0, 1e-6))
+    fewer = with_fewer_columns(trial, 40)
+    kept = fewer.schema.released
+    assert len(kept) == pytest.approx(41, abs=2)
+    assert {column.kind for column in kept} == {"number", "boolean", "category"}
+    assert fewer.schema.target is not None
+    assert fewer.share == pytest.approx(len(kept) / 401)
+    assert with_fewer_columns(replace(trial, schema=numbers(30)), 40).schema == numbers(30)
+
+
+@pytest.mark.parametrize("guarantee", [ApproxDP(1.0, 1e-6), PureDP(4.0)])
+def test_fewer_columns_meet_the_noise_of_all(guarantee: Any) -> None:
+    """The errors of 40 columns with their part of the budget are those of 120, within a third."""
+    whole = planned_trial(METHODS["synthesizer"], numbers(120), 20_000, guarantee)
+    errors = []
+    for trial in (whole, with_fewer_columns(whole, 40)):
+        tried = [trial.on(reference_table(trial.schema, trial.size, seed), seed) for seed in range(2)]
+        apart = [
+            distance(one.released.columns[c.name], one.true.columns[c.name]).variation
+            for one in tried
+            for c in trial.schema.features
+            if c.kind == "number"
+        ]
+        errors.append(float(np.mean(apart)))
+    assert errors[1] == pytest.approx(errors[0], rel=1 / 3)
+
+
+def test_every_column_of_a_wide_table_has_a_verdict_in_order() -> None:
+    found = predict(numbers(200), 50_000, ApproxDP(1.0, 1e-6), remedies=False)
+    assert [one.name for one in found.columns] == [c.name for c in numbers(200).released]
+    assert [one.name for one in found.classes] == ["0", "1"]
+    assert len({one.level for one in found.columns if one.name in ("x0", "x1", "x196")}) == 1
+
+
+def test_a_boolean_is_off_by_its_noise_in_deviations_of_its_share() -> None:
+    true = described(
+        pa.table({"f": [True] + [False] * 9}), Schema(columns=(Column(name="f", kind="boolean"),))
+    ).columns["f"]
+    noise = 0.02  # of the mean 2 p - 1
+    found = off_by(noise, true)
+    assert found.variation == pytest.approx(0.01)
+    assert found.location == pytest.approx(0.01 / np.sqrt(0.1 * 0.9))
+    moved = 2 * np.sqrt(0.101 * 0.899) - 2 * np.sqrt(
+        0.1 * 0.9
+    )  # of the deviation, as p moves by a thousandth
+    assert found.spread == pytest.approx(10 * moved / (2 * np.sqrt(0.1 * 0.9)), rel=0.05)
+
+
+def test_the_noise_of_booleans_is_pooled_over_columns_and_trials() -> None:
+    flags = Schema(columns=tuple(Column(name=f"f{j}", kind="boolean") for j in range(20)))
+    trial = planned_trial(METHODS["synthesizer"], flags, 5_000, ApproxDP(1.0, 1e-6))
+    tried = [trial.on(reference_table(flags, 5_000, seed), seed) for seed in range(2)]
+    off = [
+        (one.released.columns[name].mean or 0) - (one.true.columns[name].mean or 0)
+        for one in tried
+        for name in one.flags
+    ]
+    assert len(off) == 40
+    assert flag_noise(tried) == pytest.approx(np.sqrt(np.mean(np.square(off))))

@@ -75,7 +75,10 @@ def test_a_large_budget_is_good_and_a_small_one_is_not() -> None:
     good = state(fitted(n=20_000, epsilon=20.0))
     assert all(verdict.level is Level.GOOD for verdict in good.columns)
     poor = state(fitted(n=100, epsilon=0.05, delta=0.0))
-    assert all(verdict.level >= Level.WEAK for verdict in poor.columns)
+    assert all(verdict.level >= Level.WEAK for verdict in poor.columns if verdict.name != "ill")
+    assert all(
+        verdict.level > Level.GOOD for verdict in poor.columns
+    )  # classes that noise hides come out even
 
 
 def test_the_shape_of_a_number_that_was_not_counted_is_weak_at_best() -> None:
@@ -87,13 +90,13 @@ def test_the_shape_of_a_number_that_was_not_counted_is_weak_at_best() -> None:
 
 def test_heaps_that_bins_cannot_resolve_show_in_the_counts() -> None:
     """All rows stand at two places inside the bounds: the noisy counts know it, whatever the trials say."""
-    from gnomon.verdict.residual import residuals
+    from gnomon.verdict.residual import differences, worst
 
     method = fitted(n=5000, epsilon=10.0)
     smooth = pa.concat_tables(method.sample_batches(5000))
-    assert residuals(method, smooth)["age"].variation < 0.1
+    assert worst(differences(method, smooth)["age"]).variation < 0.1
     heaped = smooth.set_column(0, "age", pa.array(np.where(np.arange(5000) % 2 == 0, 33.3, 71.7)))
-    assert residuals(method, heaped)["age"].variation > 0.25
+    assert worst(differences(method, heaped)["age"]).variation > 0.25
 
 
 def test_the_table_is_not_needed(tmp_path: Path) -> None:

@@ -37,8 +37,11 @@ def raked(own: Marginal, bins: Bins, counts: Floats, noise: float, rows: float, 
     empty = (expected <= len(own.mass) * LEAST * rows) & (counts < t.planned * noise)
     away = np.where(empty, 0.0, counts - expected)
     share = signal_share(float(away @ away), len(counts) * noise**2)
-    h = onto_simplex(expected + share * away, rows) * ~empty
+    h = np.zeros(len(counts))
+    h[~empty] = onto_simplex((expected + share * away)[~empty], rows)
     mass = own.mass * (h / np.maximum(expected, LEAST * rows))[places]
+    if not mass.any():  # every bin is empty: a class that hardly any row has stays as expected
+        return own
     mass = np.maximum(mass / mass.sum(), LEAST)
     return replace(own, mass=mass / mass.sum())
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_triangular
 
 from gnomon.model.marginal import Marginal
 from gnomon.model.shrinkage import Floats
@@ -112,12 +114,20 @@ class Choice:
 
     def chances(self, predicted: Floats) -> Floats:
         """The chance of each choice (n, k) from predicted coordinates (n, d): linear, and exact on average."""
-        rest = (predicted - self.points[0]) @ np.linalg.pinv(self._directions).T
-        return np.asarray(np.maximum(np.hstack([1 - rest.sum(axis=1, keepdims=True), rest]), 0.0))
+        rest = predicted - self.points[0]
+        if self._inverse is not None:
+            rest = rest @ self._inverse
+        found = np.hstack([1 - rest.sum(axis=1, keepdims=True), rest])
+        return np.asarray(np.maximum(found, 0.0, out=found))
 
-    @property
-    def _directions(self) -> Floats:
-        return np.asarray((self.points[1:] - self.points[0]).T)
+    @cached_property
+    def _inverse(self) -> Floats | None:
+        """The pseudo-inverse (d, k - 1) of the directions from the first choice to the others; None if it is the identity,
+        as it is of a category, each of whose other values has a coordinate of its own."""
+        D = self.points[1:] - self.points[0]
+        if D.shape[0] == D.shape[1] and np.allclose(D, np.eye(len(D)), rtol=0, atol=1e-12):
+            return None
+        return np.asarray(np.linalg.pinv(D))
 
 
 class Chain:
@@ -133,6 +143,16 @@ class Chain:
         self.model, self.numbers, self.choices = model, numbers, list(choices)
         self.order = np.concatenate([*(choice.places for choice in choices), numbers])
         self.factors = [np.linalg.cholesky(S[np.ix_(self.order, self.order)]) for S in covariances]
+        self.slopes = [self._slopes(L) for L in self.factors]
+
+    def _slopes(self, L: Floats) -> list[Floats]:
+        """For each discrete attribute, how what comes after it depends on what its draw leaves over: L_rb inv(L_bb)."""
+        found, at = [], 0
+        for choice in self.choices:
+            end = at + len(choice.places)
+            found.append(solve_triangular(L[at:end, at:end], L[end:, at:end].T, lower=True, trans=1).T)
+            at = end
+        return found
 
     def variances(self, j: int) -> Floats:
         """Of one number within the components of each class."""
@@ -141,33 +161,36 @@ class Chain:
 
     def draw(self, g: Codes, rng: np.random.Generator, rake: bool = False) -> tuple[Floats, Codes]:
         """Rows (n, m) of the components g and the choices (n, a) of discrete attributes; `rake` fits their factors."""
-        n, m = len(g), len(self.factors[0])
+        n = len(g)
         Z = np.empty((n, self.model.means.shape[1]))
         chosen = np.empty((n, len(self.choices)), dtype=np.int64)
         strata = np.tile(np.arange(n), (len(self.choices), 1))
         uniforms = (rng.permuted(strata, axis=1).T + rng.random((n, 1))) / n
-        E, owner = rng.standard_normal((n, m)), self.model.classes[g]
+        E, owner = rng.standard_normal((n, len(self.numbers))), self.model.classes[g]
         for c in np.unique(owner):
             i = np.flatnonzero(owner == c)
             Z[i], chosen[i] = self._of_class(int(c), self.model.means[g[i]], E[i], uniforms[i], rake)
         return Z, chosen
 
     def _of_class(self, c: int, means: Floats, E: Floats, u: Floats, rake: bool) -> tuple[Floats, Codes]:
-        L, Z, at = self.factors[c], np.empty_like(means), 0
+        L, Z, at = self.factors[c], means[:, self.order], 0  # predictions, of which draws take the place
         chosen = np.empty((len(means), len(self.choices)), dtype=np.int64)
         for a, choice in enumerate(self.choices):
-            block = slice(at, at + len(choice.places))
-            mean = means[:, choice.places]
-            predicted = mean + E[:, :at] @ L[block, :at].T
+            end = at + len(choice.places)
+            predicted = Z[:, at:end]
             chances = choice.chances(predicted)
             if rake:
-                choice.factors[c] = _raked(chances, choice.chances(mean).mean(axis=0))
+                wanted = choice.chances(means[:, choice.places]).mean(axis=0)
+                choice.factors[c] = _raked(chances, wanted)
             chosen[:, a] = _pick(chances * choice.factors[c], u[:, a])
-            Z[:, choice.places] = choice.points[chosen[:, a]]
-            E[:, block] = np.linalg.solve(L[block, block], (Z[:, choice.places] - predicted).T).T
-            at = block.stop
-        Z[:, self.numbers] = means[:, self.numbers] + E @ L[at:].T
-        return Z, chosen
+            drawn = choice.points[chosen[:, a]]
+            Z[:, end:] += (drawn - predicted) @ self.slopes[c][a].T
+            Z[:, at:end] = drawn
+            at = end
+        Z[:, at:] += E @ L[at:, at:].T
+        found = np.empty_like(means)
+        found[:, self.order] = Z
+        return found, chosen
 
 
 def _pick(chances: Floats, u: Floats) -> Codes:

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
-from gnomon.model.shrinkage import onto_simplex, shrunk_to_mean, signal_share
+from gnomon.model.shrinkage import onto_simplex, shrunk_to_mean
+from gnomon.model.tails import Tail, tail_masses
 from gnomon.model.tuning import Tuning
 
 TINY = np.finfo(np.float64).tiny
@@ -92,6 +93,38 @@ class Counts:
     def rows(self) -> float:
         return float(self.values.sum()) + self.missing
 
+    def support(self, t: Tuning) -> tuple[float, float]:
+        """Between which cells rows are seen: bins that stand out, and the core without outer bins that are noise together.
+
+        NOWHERE where no bin shows any; an atom that nearly all rows share where only that does.
+        """
+        assert self.bins is not None
+        (low, high), left, right, wide = self.bins.core, self.bins.left, self.bins.right, ~self.bins.atom
+        out = wide & (self.values >= self.clear)
+        inside = np.flatnonzero(wide & (left >= low) & (right <= high))
+        below, above = (self._first_seen(places, t) for places in (inside, inside[::-1]))
+        first, last = left[below].min(initial=1.0), right[above].max(initial=-1.0)
+        if first < last:
+            low, high = first, last
+        elif len(inside) and out.any():  # without one, each drowns: the first counts saw rows in the core
+            low, high = NOWHERE
+        return min(low, left[out].min(initial=1.0)), max(high, right[out].max(initial=-1.0))
+
+    def _first_seen(self, places: npt.NDArray[np.int64], t: Tuning) -> npt.NDArray[np.int64]:
+        """The bins from which on, from the outside in, their sum holds half of a bin's plan of deviations."""
+        bins = np.arange(1, len(places) + 1)
+        seen = np.cumsum(self.values[places]) >= t.planned / 2 * self.noise * np.sqrt(bins)
+        return places[np.maximum.accumulate(seen)]
+
+    def believed(self, t: Tuning) -> Floats:
+        """Counts without atoms that do not stand out, and without bins beyond the support."""
+        assert self.bins is not None
+        h, (low, high) = self.values.copy(), self.support(t)
+        h[self.bins.atom & (h < self.clear)] = 0.0
+        if low <= high or (h >= self.clear).any():
+            h[~self.bins.atom & ((self.bins.left < low) | (self.bins.right > high))] = 0.0
+        return h
+
 
 def public_bins(attribute: Attribute, t: Tuning) -> Bins | None:
     """Even bins between the bounds, and geometric ones around zero, where wide bounds hold most rows."""
@@ -113,18 +146,26 @@ def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> B
     assert first.bins is not None
     seen = np.where(first.values < first.clear, 0.0, first.values)
     spread = np.where(first.bins.atom, 0.0, seen)
-    spread_seen = bool(spread.any())
-    if not spread_seen:
-        spread = first.bins.right - first.bins.left
-    elif seen.sum() > spread.sum():  # atoms have bins already; the others are for the rows beside them
+    if not spread.any():
+        return _around_atom(attribute, first, t)
+    if seen.sum() > spread.sum():  # atoms have bins already; the others are for the rows beside them
         bins = max(round(bins * math.sqrt(spread.sum() / seen.sum())), 3)
     coarse = Marginal(first.bins.left, first.bins.right, spread / spread.sum())
     inner = np.unique(coarse.quantile(np.arange(1, bins) / bins))
-    octaves = (inner[-1] - inner[0]) * 2.0 ** np.arange(-1, t.octaves - 1)
-    core = (inner[0] - octaves[0], inner[-1] + octaves[0]) if spread_seen else NOWHERE
-    if len(inner) > 1:
-        inner = np.concatenate([inner, inner[-1] + octaves, inner[0] - octaves])
-    return replace(interval_bins(inner[np.abs(inner) < 1], attribute), core=core)
+    octaves = (inner[-1] - inner[0]) * 2.0 ** np.arange(-3, t.octaves - 1)
+    edges = np.concatenate([inner, inner[-1] + octaves, inner[0] - octaves]) if len(inner) > 1 else inner
+    return replace(interval_bins(edges[np.abs(edges) < 1], attribute), core=(inner[0], inner[-1]))
+
+
+def _around_atom(attribute: Attribute, first: Counts, t: Tuning) -> Bins:
+    """Where only an atom stands out, octaves around it; where nothing does, even bins."""
+    assert first.bins is not None
+    if first.values.max() < first.clear:
+        return interval_bins(np.linspace(-1, 1, t.bins + 1)[1:-1], attribute)
+    atom = float(first.bins.left[np.argmax(np.where(first.bins.atom, first.values, 0.0))])
+    steps = 2.0 ** -np.arange(1, t.octaves + 1)
+    edges = np.concatenate([atom + (1 - atom) * steps, atom - (1 + atom) * steps])
+    return replace(interval_bins(edges[np.abs(edges) < 1], attribute), core=(atom, atom))
 
 
 def merged(first: Counts, second: Counts, weight: float) -> Counts:
@@ -137,22 +178,52 @@ def merged(first: Counts, second: Counts, weight: float) -> Counts:
 
 def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
     """A marginal for each attribute from its noisy counts, and what single columns cannot show from all of them."""
-    found = [marginal_of(one, n, t) for one in counts]
-    quiet = [j for j, one in enumerate(found) if _looks_constant(one, counts[j])]
-    _vary(found, counts, quiet, n, t)
-    _lengthen(found, counts, [j for j in range(len(found)) if j not in set(quiet)], n, t)
+    sides = [(j, side) for j, one in enumerate(counts) for side in _sides(one, n, t)]
+    beyond: list[dict[int, float]] = [{} for _ in counts]
+    for (j, side), rows in zip(sides, tail_masses([side for _, side in sides], t.least), strict=True):
+        beyond[j] |= dict(zip(side.places, rows, strict=True))
+    return [marginal_of(one, n, t, tail) for one, tail in zip(counts, beyond, strict=True)]
+
+
+def _sides(counts: Counts, n: float, t: Tuning) -> list[Tail]:
+    """The bins beyond the core, and beyond what stands out by itself, on each side, outward; none without a core."""
+    if counts.bins is None or counts.bins.core == NOWHERE:
+        return []
+    (low, high), wide, left, right = counts.bins.core, ~counts.bins.atom, counts.bins.left, counts.bins.right
+    noise, inside = max(counts.noise, 1.0), wide & (left >= low) & (right <= high)
+    planned = max(float(counts.values[inside].sum()) / max(int(inside.sum()), 1), noise)
+    at = ~wide & (counts.values >= counts.clear)
+    low, high = counts.support(t)
+    if low > high:
+        return []
+    up, down = np.flatnonzero(wide & (left >= high)), np.flatnonzero(wide & (right <= low))[::-1]
+    away, found = n - counts.missing - float(counts.values[at].sum()), []  # rows beside the atoms
+    for places, others in ((up, down), (down, up)):
+        if len(places):
+            total = away - float(counts.values[others].sum())
+            of_total = noise * math.sqrt(max(len(others) + at.sum(), 1)) if low == high else math.inf
+            found.append(Tail(tuple(places.tolist()), counts.values[places], noise, planned, total, of_total))
     return found
 
 
-def marginal_of(counts: Counts, n: float, t: Tuning) -> Marginal:
+def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | None = None) -> Marginal:
     share = missing_share(counts, n)
     n = max(n * (1 - share), 1.0)
     if counts.bins is None or counts.bins.atom.all():
         left = np.arange(len(counts.values), dtype=np.float64) if counts.bins is None else counts.bins.left
         mass = value_masses(counts.values, counts.noise, n, t)
         return Marginal(left, left, mass / mass.sum(), share)
-    h = _believed(counts, t)
-    h = onto_simplex(h, n) * (h > 0) if (h > 0).any() else counts.bins.right - counts.bins.left
+    h = counts.believed(t)
+    if tail:
+        places, rows = np.array(list(tail)), np.array(list(tail.values()))
+        rows *= min(1.0, n / 2 / max(float(rows.sum()), 1.0))
+        h[places] = 0.0
+        h = onto_simplex(h, n - float(rows.sum())) * (h > 0)
+        h[places] = rows
+    else:
+        h = onto_simplex(h, n) * (h > 0)
+    if not (h > 0).any():  # noise alone: even between the bounds
+        h = counts.bins.right - counts.bins.left
     left, right, h = thinned(counts.bins.left, counts.bins.right, h)
     h = np.maximum(h / h.sum(), LEAST)
     return Marginal(left, right, h / h.sum(), share)
@@ -175,24 +246,6 @@ def value_masses(h: Floats, noise: float, n: float, t: Tuning) -> Floats:
     return h
 
 
-def _believed(counts: Counts, t: Tuning) -> Floats:
-    """Counts without atoms under `clear` deviations, and without bins outside the core before the first that stands out."""
-    assert counts.bins is not None
-    h, clear = counts.values.copy(), counts.clear
-    h[counts.bins.atom & (h < clear)] = 0.0
-    wide, (low, high) = ~counts.bins.atom, counts.bins.core
-    inside = (counts.bins.left >= low) & (
-        counts.bins.right <= high
-    )  # planned to hold rows: half of them will do
-    out = np.flatnonzero(wide & (h >= np.where(inside, t.planned / 2 * counts.noise, clear)))
-    if len(out):
-        places = np.arange(len(h))
-        h[wide & ((places < out[0]) | (places > out[-1]))] = 0.0
-    elif (h >= clear).any():
-        h[wide] = 0.0
-    return h
-
-
 def thinned(left: Floats, right: Floats, h: Floats) -> tuple[Floats, Floats, Floats]:
     """An outermost bin ends where rows that thin out from its neighbour's density are spent."""
     for last in (True, False):
@@ -206,92 +259,6 @@ def thinned(left: Floats, right: Floats, h: Floats) -> tuple[Floats, Floats, Flo
             left, right = np.insert(left, i + 1, cut), np.insert(right, i, cut)
             h = np.insert(h, i + last, 0.0)
     return left, right, h
-
-
-def _looks_constant(marginal: Marginal, counts: Counts) -> bool:
-    on = marginal.mass > 2 * LEAST
-    return (
-        counts.bins is not None
-        and not counts.bins.atom.all()
-        and on.sum() == 1
-        and bool(marginal.atom[on].all())
-    )
-
-
-def _unseen(found: Floats, bins: Floats, noise: float, t: Tuning) -> Floats | None:
-    """Each column's mass beyond sight, shrunk to the columns' mean; None where the mean itself is not clear."""
-    if len(found) < 2 or found.mean() < t.clear * noise * math.sqrt(bins.sum()) / len(found):
-        return None
-    return np.asarray(
-        np.maximum(shrunk_to_mean(found, noise * math.sqrt(bins.mean())), t.least * found.mean())
-    )
-
-
-def _vary(found: list[Marginal], counts: Sequence[Counts], quiet: list[int], n: float, t: Tuning) -> None:
-    """Columns that look constant hide rows that only the mean over such columns shows."""
-    if not quiet:
-        return
-    places = [int(np.argmax(counts[j].values)) for j in quiet]
-    away = np.array([n - counts[j].missing - counts[j].values[k] for j, k in zip(quiet, places, strict=True)])
-    noise = float(np.mean([counts[j].noise for j in quiet]))
-    mass = _unseen(away, np.ones(len(away)), noise, t)
-    if mass is None:
-        return
-    for j, k, hidden in zip(quiet, places, mass, strict=True):
-        bins = counts[j].bins
-        assert bins is not None
-        width = bins.right - bins.left
-        h = width / width.sum() * min(hidden / n, 1 / 2)
-        h[k] = 1 - h.sum()
-        found[j] = Marginal(bins.left, bins.right, h, found[j].missing)
-
-
-def _lengthen(
-    found: list[Marginal], counts: Sequence[Counts], columns: list[int], n: float, t: Tuning
-) -> None:
-    """Rows beyond the last bin that stands out: in each bin outward the columns' mean, as far as they are alike."""
-    for last in (True, False):
-        tails = {j: _tail(found[j], counts[j], last) for j in columns}
-        profile = np.zeros(max((len(places) for places in tails.values()), default=0))
-        for k in range(len(profile)):
-            at = np.array([counts[j].values[places[k]] for j, places in tails.items() if len(places) > k])
-            noise = float(np.mean([counts[j].noise for j in tails]))
-            if at.mean() >= t.clear * noise / math.sqrt(len(at)):
-                profile[k] = at.mean() * (1 - signal_share(float(at.var()), noise**2))
-        for j, places in tails.items():
-            if profile[: len(places)].any():
-                share = profile[: len(places)] / n
-                found[j] = _with_tail(found[j], counts[j], places, share * min(1.0, 1 / (2 * share.sum())))
-
-
-def _tail(marginal: Marginal, counts: Counts, last: bool) -> npt.NDArray[np.int64]:
-    """The bins beyond the last believed one on one side, outward."""
-    if counts.bins is None or counts.bins.atom.all():
-        return np.zeros(0, dtype=np.int64)
-    on = np.flatnonzero(marginal.mass > 2 * LEAST)
-    left, right = counts.bins.left, counts.bins.right
-    edge = marginal.right[on[-1]] if last else marginal.left[on[0]]
-    at_edge = (left == edge) & (right == edge)
-    beyond = np.flatnonzero((left >= edge if last else right <= edge) & ~at_edge)
-    return beyond if last else beyond[::-1]
-
-
-def _with_tail(marginal: Marginal, counts: Counts, places: npt.NDArray[np.int64], share: Floats) -> Marginal:
-    assert counts.bins is not None
-    on = np.flatnonzero(marginal.mass > 2 * LEAST)
-    keep = slice(on[0], on[-1] + 1)
-    inner = marginal.mass[keep] / marginal.mass[keep].sum() * (1 - share.sum())
-    parts = [
-        np.concatenate(part)
-        for part in (
-            (marginal.left[keep], counts.bins.left[places]),
-            (marginal.right[keep], counts.bins.right[places]),
-            (inner, np.maximum(share, LEAST)),
-        )
-    ]
-    order = np.lexsort((parts[1], parts[0]))
-    mass = parts[2][order]
-    return Marginal(parts[0][order], parts[1][order], mass / mass.sum(), marginal.missing)
 
 
 def uniform(attribute: Attribute) -> Marginal:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gnomon.model.marginal import value_masses
 from gnomon.model.shrinkage import (
     Floats,
     onto_simplex,
@@ -106,8 +107,8 @@ class Subspace:
 
 def subspace(sums: Sums, ball: Radius, n: float, most: int, t: Tuning) -> Subspace:
     """Directions in which all rows, or the classes' means, stand out of the noise; `most` by public numbers."""
-    r, m, L = float(ball.radii[0]), sums.second.shape[1], len(sums.counts)
-    counts = np.maximum(onto_simplex(sums.counts, n), t.least * n / L)
+    r, m = float(ball.radii[0]), sums.second.shape[1]
+    counts = np.maximum(value_masses(sums.counts, sums.count_noise, n, t), 1.0)
     first = sums.first * (r / float(ball.kept[0]))
     centre = first.sum(axis=0) / n
     away = first / counts[:, None] - centre
@@ -206,12 +207,13 @@ def cells(prior: Subspace, centres: Floats, sums: Sums, ball: Radius, t: Tuning)
 
 
 def _cell_weights(sums: Sums, counts: Floats, k: int, t: Tuning) -> Floats:
-    """Counts by cell, none that noise explains; a class whose cells all drown keeps half its former count."""
+    """Counts by cell, none that noise explains; a class keeps the count of the joint round, whichever cells it loses."""
     if k == 1:
         return np.maximum(sums.counts, counts / 2)
     weights = np.where(sums.counts > t.clear * sums.count_noise, sums.counts, 0.0).reshape(-1, k)
     lost = weights.sum(axis=1) <= 0
-    weights[lost, 0] = counts[lost] / 2
+    weights[lost, 0] = 1.0
+    weights *= (np.maximum(counts, TINY) / weights.sum(axis=1))[:, None]
     return np.asarray(weights.reshape(-1))
 
 

@@ -65,6 +65,15 @@ def distance(seen: Marginal, true: Marginal) -> Distance:
     return Distance(variation, abs(seen.mean - true.mean) / unit, abs(seen.deviation - true.deviation) / unit)
 
 
+def off_by(noise: float, true: Marginal) -> Distance:
+    """How far a boolean is whose mean meets noise of that deviation."""
+    assert true.deviation is not None
+    unit = max(true.deviation, CONSTANT * WIDTH)
+    # of a share p the mean is 2 p - 1 and the deviation 2 sqrt(p (1 - p)), whose slope by the mean is |1 - 2 p| over it
+    steepness = math.sqrt(max(1 - unit**2, 0.0)) / unit
+    return Distance(noise / WIDTH, noise / unit, noise / unit * steepness)
+
+
 def either_way(seen: Marginal, true: Marginal) -> Distance:
     """The same, in the smaller of both deviations: where the truth itself is a noisy copy, it may vary too much."""
     one, other = distance(seen, true), distance(true, seen)

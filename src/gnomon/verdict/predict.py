@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from gnomon.errors import ParameterError, UselessError
 from gnomon.methods import DEFAULT, METHODS
 from gnomon.methods.base import Release
-from gnomon.methods.bounds import estimable, share_of
+from gnomon.methods.bounds import hidden, share_of
 from gnomon.privacy.guarantee import ApproxDP, Guarantee, Unit
 from gnomon.table.column import Column
 from gnomon.table.schema import Schema
@@ -23,6 +24,8 @@ from gnomon.verdict.reference import reference_table
 from gnomon.verdict.simulate import NotSimulatedError, Trial, Tried, scaled_epsilon
 
 TRIALS = 2
+MOST_COLUMNS = 40  # of a reference table; of more columns some of every kind stand for all
+FEW_COLUMNS = 4  # of one for the target alone
 # decided by the schema of the release, or in no file of it
 GIVEN = ("bounds", "classes", "target_bounds", "target", "task", "strict", "public")
 MOST_DOUBLINGS = 10  # of rows or epsilon, for what would reach the next level
@@ -52,21 +55,17 @@ def predict(
     method_._guarantee(rows)  # refuses what the method cannot keep
     found = expected(trial)
     found = with_remedies(found, trial) if remedies else found
-    return found if estimable(declared, rows, guarantee) else _unestimated(found, declared)
+    return _without_estimates(found, hidden(declared, rows, guarantee))
 
 
-def _unestimated(verdicts: Verdicts, schema: Schema) -> Verdicts:
-    """Columns whose bounds the noise would hide are lost."""
-    names = {column.name for column in schema.estimated}
-    lost = (
-        replace(
-            one, level=Level.LOST, location=Level.LOST, spread=Level.LOST, marginal=Level.LOST, remedy=None
-        )
-        if one.name in names
-        else one
+def _without_estimates(verdicts: Verdicts, hidden: frozenset[str]) -> Verdicts:
+    """Columns whose bounds or categories the noise would hide are lost."""
+    lost = Level.LOST
+    columns = (
+        Verdict(one.kind, one.name, lost, lost, lost, lost) if one.name in hidden else one
         for one in verdicts.columns
     )
-    return replace(verdicts, columns=tuple(lost))
+    return replace(verdicts, columns=tuple(columns))
 
 
 def planned_trial(method: Any, schema: Schema, rows: int, guarantee: Guarantee) -> Trial:
@@ -90,8 +89,15 @@ def refuse_useless(method: Release, schema: Schema, rows: int, guarantee: Guaran
     """Refuse a release in which every column would be lost, by public numbers, before anything is charged."""
     if method.calibration == "paper":
         return
+    out_of_sight = hidden(schema, rows, guarantee)
+    if schema.target is not None and schema.target.name in out_of_sight:
+        what = "bounds" if schema.target.kind == "number" else "classes"
+        raise UselessError(
+            f"By public numbers, the noise of this budget would hide the {what} of the target {schema.target.name!r}, "
+            "which are to be estimated; declare them, or spend more. Nothing was charged."
+        )
     trial = trial_of(method, schema, schema, rows, guarantee)
-    found = expected(trial)
+    found = _without_estimates(expected(trial), out_of_sight)
     if not found.everything_lost:
         return
     times = next((verdict.remedy for verdict in with_remedies(found, trial).columns if verdict.remedy), None)
@@ -114,12 +120,15 @@ def released_schema(schema: Schema) -> Schema:
 def expected(trial: Trial, trials: int = TRIALS) -> Verdicts:
     """What a release of such a table is expected to be worth: medians over columns of one kind and over trials."""
     try:
-        return _expected(_Key(trial, trials))
+        return judged_trials(trial, tried_on_reference(trial, trials))
     except NotSimulatedError:
-        unknown = [
-            Verdict("column", c.name, UNMEASURED, None, None, UNMEASURED) for c in trial.schema.released
-        ]
-        return Verdicts(trial.method.name, "predicted", tuple(unknown))
+        return unknown(trial)
+
+
+def unknown(trial: Trial) -> Verdicts:
+    """What is said of a method that cannot be tried."""
+    columns = (Verdict("column", c.name, UNMEASURED, None, None, UNMEASURED) for c in trial.schema.released)
+    return Verdicts(trial.method.name, "predicted", tuple(columns))
 
 
 @dataclass(frozen=True)
@@ -135,23 +144,85 @@ class _Key:
         )
 
 
-@lru_cache(maxsize=16)
-def _expected(key: _Key) -> Verdicts:
-    trial = key.trial
-    tried = [trial.on(reference_table(trial.schema, trial.size, seed), seed) for seed in range(key.trials)]
-    runs = [compared([one], tried[place - 1].released) for place, one in enumerate(tried)]
+@dataclass(frozen=True)
+class OnReference:
+    """What trials on reference tables came to: for the columns, and for the target where that takes others."""
+
+    columns: list[Tried]
+    target: list[Tried] | None = None
+
+
+def tried_on_reference(trial: Trial, trials: int = TRIALS) -> OnReference:
+    """A method tried on reference tables, of about `MOST_COLUMNS` columns."""
+    return _tried(_Key(trial, trials))
+
+
+@lru_cache(maxsize=64)
+def _tried(key: _Key) -> OnReference:
+    trial, trials = key.trial, key.trials
+
+    def on(trial: Trial) -> list[Tried]:
+        return [trial.on(reference_table(trial.schema, trial.size, seed), seed) for seed in range(trials)]
+
+    fewer = with_fewer_columns(trial, MOST_COLUMNS)
+    if fewer is trial or trial.schema.target is None:
+        return OnReference(on(fewer))
+    # the noise of a target's own counts does not grow with the columns
+    return OnReference(on(fewer), on(with_fewer_columns(trial, FEW_COLUMNS, share=1.0)))
+
+
+def judged_trials(trial: Trial, tried: OnReference) -> Verdicts:
+    """Medians over columns of one kind and over trials."""
+    runs = _each_beside_another(tried.columns)
     alike: dict[Any, list[Verdict]] = defaultdict(list)
     kinds = {column.name: _kind(column) for column in trial.schema.released}
     for run in runs:
         for name, verdict in run.columns.items():
             alike[kinds.get(name)].append(verdict)
-    columns = tuple(typical(name, alike[kinds.get(name)]) for name in runs[0].columns)
-    classes = tuple(typical(name, [run.classes[name] for run in runs]) for name in runs[0].classes)
-    target = trial.schema.target
-    relation = None
+    of_kind = {kind: typical("", found) for kind, found in alike.items()}
+    names = list(runs[0].columns)
+    if len(names) < len(kinds) and set(names) <= kinds.keys():
+        names = _features_first(trial.schema)
+    columns = {name: replace(of_kind[kinds.get(name)], name=name) for name in names}
+    target, relation = trial.schema.target, None
     if target is not None:
         relation = judged_relation(target.name, float(np.mean([run.relation for run in runs])))
-    return Verdicts(trial.method.name, "predicted", columns, classes, relation)
+        if tried.target is not None:
+            runs = _each_beside_another(tried.target)
+            columns[target.name] = typical(target.name, [run.columns[target.name] for run in runs])
+    classes = tuple(typical(name, [run.classes[name] for run in runs]) for name in runs[0].classes)
+    return Verdicts(trial.method.name, "predicted", tuple(columns.values()), classes, relation)
+
+
+def _each_beside_another(tried: list[Tried]) -> list[Run]:
+    return [compared([one], tried[place - 1].released) for place, one in enumerate(tried)]
+
+
+def _features_first(schema: Schema) -> list[str]:
+    """Released columns as a trial has them: the target last."""
+    return [c.name for c in sorted(schema.released, key=lambda column: column.role == "target")]
+
+
+def with_fewer_columns(trial: Trial, most: int, share: float | None = None) -> Trial:
+    """The same with about so many columns, of every kind some, which get the part of the budget that they have among all.
+
+    One row is in one bin of each of its c columns, and its squared length grows with c. So the noise that counts, means
+    and directions of c' columns meet with c' / c of the budget is the one that they meet among c: of a Gaussian budget
+    mu sqrt(c' / c), of a pure one epsilon c' / c. Rows that are published each meet noise of their own, and stay.
+    """
+    columns = trial.schema.released
+    if trial.method.publishes == "rows" or len(columns) <= MOST_COLUMNS:
+        return trial
+    alike: dict[Any, list[Column]] = defaultdict(list)
+    for column in columns:
+        alike[_kind(column)].append(column)
+    kept: list[Column] = []
+    for same in alike.values():
+        kept += same[: max(1, round(most * len(same) / len(columns)))]
+    part = len(kept) / len(columns) if share is None else share
+    return replace(
+        trial, schema=Schema(name=trial.schema.name, columns=tuple(kept)), share=trial.share * part
+    )
 
 
 @dataclass(frozen=True)
@@ -210,7 +281,8 @@ def _assumed(verdict: Verdict, counted: bool) -> Verdict:
 
 def _kind(column: Column) -> tuple[Any, ...]:
     """Columns that a method cannot tell apart by the schema."""
-    return column.kind, len(column.values), column.ordered, column.missing == "indicator", column.role
+    size = len(column.values).bit_length()  # of values, within a factor of two
+    return column.kind, size, column.ordered, column.missing == "indicator", column.role
 
 
 def typical(name: str, verdicts: Iterable[Verdict]) -> Verdict:
@@ -229,16 +301,21 @@ def typical(name: str, verdicts: Iterable[Verdict]) -> Verdict:
 
 def with_remedies(verdicts: Verdicts, trial: Trial) -> Verdicts:
     """The same verdicts with what would reach the next level: rows, epsilon, or a delta where there is none."""
-    wanted = {verdict.name for verdict in verdicts.columns if verdict.level is not Level.GOOD}
-    factor: dict[str, int] = {}
-    for doubling in range(1, MOST_DOUBLINGS + 1):
-        if wanted <= factor.keys():
-            break
-        more = expected(replace(trial, rows=trial.rows << doubling), 1)
-        for before, after in zip(verdicts.columns, more.columns, strict=True):
-            if before.name in wanted and before.name not in factor and after.level < before.level:
-                factor[before.name] = 1 << doubling
-    with_delta = _levels_with_delta(trial) if wanted else {}
+    if all(verdict.level is Level.GOOD for verdict in verdicts.columns):
+        return verdicts
+
+    @cache
+    def levels(doublings: int) -> dict[str, Level]:
+        more = expected(replace(trial, rows=trial.rows << doublings), 1)
+        return {verdict.name: verdict.level for verdict in more.columns}
+
+    def factor(verdict: Verdict) -> int | None:
+        """The least power of two by which the rows must grow, found by halving."""
+        tried = range(1, MOST_DOUBLINGS + 1)
+        place = bisect_left(tried, True, key=lambda d: levels(d)[verdict.name] < verdict.level)
+        return 1 << tried[place] if place < len(tried) else None
+
+    with_delta = _levels_with_delta(trial)
     columns = tuple(_with_remedy(verdict, trial, factor, with_delta) for verdict in verdicts.columns)
     return replace(verdicts, columns=columns)
 
@@ -253,11 +330,11 @@ def _levels_with_delta(trial: Trial) -> dict[str, Level]:
 
 
 def _with_remedy(
-    verdict: Verdict, trial: Trial, factor: dict[str, int], with_delta: dict[str, Level]
+    verdict: Verdict, trial: Trial, factor: Callable[[Verdict], int | None], with_delta: dict[str, Level]
 ) -> Verdict:
     if verdict.level is Level.GOOD:
         return verdict
-    times = factor.get(verdict.name)
+    times = factor(verdict)
     better = with_delta.get(verdict.name, verdict.level) < verdict.level
     if times is None and not better:
         return verdict

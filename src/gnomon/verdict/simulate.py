@@ -28,7 +28,7 @@ from gnomon.verdict.compare import Described, described, prior
 
 FEWEST_ROWS, MOST_ROWS = 500, 5_000  # of a table to try a method on; fewer where there are over 40 columns
 MOST_NOISY_ROWS = 50_000  # where every row meets noise alone, so that rows cannot stand for more
-DRAWN = 10_000  # rows of a model, at most, that are compared
+DRAWN = 5_000  # rows of a model, at most, that are compared
 MATRICES = ("goe", "discrete-goe", "matrix-laplace", "upper-laplace")
 LARGEST_EPSILON = 1e6  # beyond it there is no noise to speak of
 
@@ -107,7 +107,8 @@ class Trial:
         schema, counted = method.data_schema_, counted_columns(method)
         if schema is not method.schema_:  # components, each of which is shown as it is but for its noise
             table, counted = _components(method, table), frozenset(c.name for c in schema.released)
-        return Tried(described(released, schema), described(table, schema), prior(schema), counted)
+        flags = frozenset(column.name for column in schema.features if column.kind == "boolean")
+        return Tried(described(released, schema), described(table, schema), prior(schema), counted, flags)
 
     def _parameters(self, rows: int, seed: int) -> dict[str, Any]:
         single = self.method.publishes == "rows"  # a row meets its noise alone
@@ -127,12 +128,24 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tried:
-    """What a trial released, what it was to show, what was public before, and the columns whose values it counted."""
+    """What a trial released, what it was to show, what was public before, the columns whose values it counted, and those
+    that are booleans."""
 
     released: Described
     true: Described
     prior: Described
     counted: frozenset[str]
+    flags: frozenset[str]
+
+
+def flag_noise(tried: list[Tried]) -> float:
+    """The deviation of the error of a boolean's mean, over all booleans and trials."""
+    errors = [
+        (one.released.columns[name].mean or 0.0) - (one.true.columns[name].mean or 0.0)
+        for one in tried
+        for name in one.flags
+    ]
+    return math.sqrt(sum(error**2 for error in errors) / len(errors)) if errors else 0.0
 
 
 def _components(method: Release, table: pa.Table) -> pa.Table:
