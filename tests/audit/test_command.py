@@ -55,12 +55,18 @@ def test_options_reach_the_library(found, capsys) -> None:
         "delta": 1e-6,
         "unit": "row",
         "adjacency": "replace-one",
+        "rows": 1,
         "runs": 200,
     }
     printed = capsys.readouterr().out
     assert "an attack" in printed
     assert "0.875" in printed
     assert "No attack exceeded the claim" in printed
+
+
+def test_a_person_reaches_the_library_with_all_rows(found) -> None:
+    assert main([*ARGUMENTS, "--unit", "person", "--rows-per-person", "4"]) == 0
+    assert (found[0]["unit"], found[0]["rows"]) == ("person", 4)
 
 
 def test_a_broken_claim_exits_with_one(found, capsys) -> None:
@@ -90,7 +96,10 @@ def test_noise_that_is_honestly_too_small_to_show_is_explained_in_a_sentence(fou
         ("--method ron-gauss --epsilon 0", "'epsilon' parameter must be a positive number"),
         ("--method ron-gauss --epsilon 1 --components 0", "must be at least 1. Got 0 instead"),
         ("--method ron-gauss --epsilon 1 --unit attribute", "protects one row, not one attribute"),
-        ("--method ron-gauss --epsilon 1 --unit house", "must be row or attribute"),
+        ("--method ron-gauss --epsilon 1 --unit house", "must be row, attribute or person"),
+        ("--method dppro --epsilon 1 --delta 1e-6 --unit person", "publishes one row for each record"),
+        ("--method ron-gauss --epsilon 1 --unit person --rows-per-person 0", "Got 0 instead"),
+        ("--method ron-gauss --epsilon 1 --rows-per-person 2", "Got 2 instead"),
         ("--method ron-gauss --epsilon 1 --calibration best", "must be 'sound' or 'paper'"),
         ("--method ron-gauss --epsilon 1 --runs 3", "must be at least 20. Got 3 instead"),
     ],

@@ -19,8 +19,8 @@ from gnomon.methods.bounds import (
     _histogram,
     bounds_of,
     bounds_share,
-    estimable,
     grid_counts,
+    hidden,
     share_of,
     threshold,
 )
@@ -128,8 +128,8 @@ def test_plan_counts_the_cost_and_says_what_is_lost() -> None:
     share = share_of(schema("age", "income"), 20_000, found.guarantee)
     assert SHARE - 1e-9 <= share <= MOST_SHARE
     assert f"{share:.0%} of the budget goes to what is estimated of: age, income." in found.notes
-    assert estimable(schema("age"), 20_000, gn.PureDP(1.0))
-    assert not estimable(schema("age"), 50, gn.PureDP(0.1))
+    assert not hidden(schema("age"), 20_000, gn.PureDP(1.0))
+    assert hidden(schema("age"), 50, gn.PureDP(0.1)) == {"age"}
     hopeless = predict(schema("age"), 50, gn.PureDP(0.1), remedies=False)
     assert {verdict.name: verdict.level for verdict in hopeless.columns}["age"] is Level.LOST
 

@@ -664,7 +664,7 @@ def test_bad_questions_get_one_sentence(call: Callable[[], object], sentence: st
 def test_every_long_proof_that_the_code_names_is_there() -> None:
     root = Path(module.__file__).parents[3]
     sources = "".join(path.read_text() for path in Path(module.__file__).parent.glob("*.py"))
-    named = set(re.findall(r"docs/proofs/[\w-]+\.md", sources))
+    named = set(re.findall(r"docs/explanation/proofs/[\w-]+\.md", sources))
     assert len(named) >= 7
     assert [name for name in sorted(named) if not (root / name).is_file()] == []
 

@@ -152,6 +152,20 @@ def test_a_row_may_be_added_or_removed(custodian: Any, ward: pa.Table) -> None:
     assert not re.search(rf"\b{ward.num_rows}\b", "\n".join(exact))
 
 
+def test_a_large_delta_is_weak_by_the_declared_number_of_rows(
+    custodian: Any, persons_schema: Path, visits: Any, quietly: Any
+) -> None:
+    """The true number is private, so the public order of magnitude, 200, is what delta is held against."""
+    for delta, weak in ((0.006, 1), (0.004, 0)):
+        method = gn.RonGauss(1.0, delta, schema=custodian.schema)
+        quietly(lambda m=method: m.fit(visits()))
+        assert len(method.certificate_.weak) == weak
+        assert str(N) not in "".join(method.certificate_.weak)
+        assert (
+            "not below one over the declared number of rows, 200" in "".join(method.certificate_.weak)
+        ) == weak
+
+
 def test_without_persons_the_promise_is_for_one_row(custodian: Any, ward: pa.Table) -> None:
     assert custodian.release(custodian.write(ward)).code == 0
     public = " ".join(custodian.last.text("certificate.yaml", "report.html").split())

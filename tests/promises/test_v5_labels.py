@@ -112,7 +112,7 @@ def test_the_selection_keeps_its_epsilon_and_delta(adjacency: str) -> None:
     from gnomon.methods.classes import FrequentLabels
 
     loss = gn.ApproxDP(0.7, 1e-3, gn.Unit.ROW, gn.Adjacency(adjacency))
-    query = FrequentLabels("y")
+    query = FrequentLabels(("y",))
     scale, least = query.noise(loss).scale, query.threshold(loss)
     q = exp(-1 / scale)
 

@@ -72,7 +72,8 @@ def table(n: int = 300, seed: int = 0) -> pa.Table:
 
 def made(name: str, target: str, **parameters: Any) -> Any:
     schema = Schema.loads(SCHEMA).with_target(TARGETS[target])
-    return METHODS[name](epsilon=2.0, delta=1e-5, schema=schema, **MORE.get(name, {}), **parameters)
+    given = {"epsilon": 2.0, "delta": 1e-5, "schema": schema, **MORE.get(name, {}), **parameters}
+    return METHODS[name](**given)
 
 
 def same_folder(first: Path, second: Path) -> None:
@@ -169,7 +170,13 @@ class KilledError(BaseException):
 
 
 def publish_with(
-    tmp_path: Path, kill_after: int | None, monkeypatch: pytest.MonkeyPatch, **parameters: Any
+    tmp_path: Path,
+    kill_after: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+    data: pa.Table | None = None,
+    account: str | None = None,
+    ledger: str = "ledger",
+    **parameters: Any,
 ) -> Any:
     method = made("ron-gauss", "class", **parameters)
     kept = journal.Journal.record
@@ -184,7 +191,8 @@ def publish_with(
 
     monkeypatch.setattr(journal.Journal, "record", record)
     try:
-        publish(table(), method, tmp_path / "out", ledger=Ledger(tmp_path / "ledger.sqlite"))
+        rows = table() if data is None else data
+        publish(rows, method, tmp_path / "out", ledger=Ledger(tmp_path / f"{ledger}.sqlite"), account=account)
     finally:
         monkeypatch.setattr(journal.Journal, "record", kept)
     return method
@@ -222,6 +230,31 @@ def test_another_release_pays_for_itself(tmp_path: Path, monkeypatch: pytest.Mon
         publish_with(tmp_path, 1, monkeypatch)
     publish_with(tmp_path, None, monkeypatch, n_components=2)
     assert spent(tmp_path) == (4.0, 2)
+
+
+@pytest.mark.parametrize("other", ["rows", "budget", "schema", "account", "ledger"])
+def test_what_was_cut_short_is_resumed_for_the_same_release_alone(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers of one table, budget or schema that were paid for must not begin a release of another."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GnomonWarning)
+        with pytest.raises(KilledError):
+            publish_with(tmp_path, 1, monkeypatch)
+        with journal.Journal(tmp_path / "out") as recorded:
+            first = np.load(io.BytesIO(recorded._records[3]))
+        schema = made("ron-gauss", "class").schema
+        changes: dict[str, Any] = {
+            "rows": {"data": table(seed=1)},
+            "budget": {"epsilon": 3.0},
+            "schema": {"schema": schema.model_copy(update={"rows": 500})},
+            "account": {"account": "another"},
+            "ledger": {"ledger": "another"},
+        }
+        method = publish_with(tmp_path, None, monkeypatch, **changes[other])
+    assert not np.array_equal(method.answers_[0].value, first)
+    held = [Ledger(path).accounts() for path in tmp_path.glob("*.sqlite")]
+    assert sum(balance.charges for accounts in held for balance in accounts) == 2
 
 
 def test_a_record_that_was_cut_short_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,6 +202,14 @@ def test_a_schema_from_sdv_metadata(tmp_path: Path) -> None:
         Schema.from_sdv({})
 
 
+def test_a_croissant_field_may_have_a_slash_in_its_name(tmp_path: Path) -> None:
+    """Only the name of its record set is no part of it."""
+    field = {"@id": "ward/packs/year", "dataType": "sc:Float", "minValue": 0, "maxValue": 40}
+    document = {"@type": "sc:Dataset", "name": "ward", "recordSet": [{"@id": "ward", "field": [field]}]}
+    (tmp_path / "book.json").write_text(json.dumps(document))
+    assert list(read_codebook(tmp_path / "book.json").entries) == ["packs/year"]
+
+
 def test_croissant(tmp_path: Path) -> None:
     found = drafted(tmp_path, "croissant.json", CROISSANT)
     assert found["age"] == FILLED["age"]

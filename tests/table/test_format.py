@@ -263,9 +263,10 @@ def test_a_draft_is_filled_in_python() -> None:
         draft.fill({"x": (0, 1)})
 
 
-def test_the_example_of_the_guide_loads(tmp_path: Path) -> None:
-    guide = (Path(__file__).parents[2] / "docs/guide.md").read_text(encoding="utf-8")
-    example = next(part for part in guide.split("```text\n")[1:] if "[table.csv]" in part).split("```")[0]
+def test_the_example_of_the_reference_loads(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs/reference/schema.md").read_text(encoding="utf-8")
+    blocks = [part.split("```")[0] for part in guide.split("```toml\n")[1:]]
+    example = next(block for block in blocks if "[table.csv]" in block)
     (tmp_path / "icd.csv").write_text("code,meaning\nA00,Cholera\n")
     schema = Schema.loads(example, tmp_path)
     assert schema.csv is not None

@@ -218,6 +218,11 @@ def test_what_is_wrong_with_the_whole_is_a_gap_too(text: str, sentence: str) -> 
     assert sentence in gaps.sentences[0]
 
 
+def test_that_nothing_is_released_yet_is_no_gap_of_its_own() -> None:
+    gaps = find_gaps("[columns.id]\nkind = 'identifier'\n[columns.age]\nkind = 'number'\n")
+    assert [sentence.split(";")[0] for sentence in gaps.sentences] == ["The column 'age' has no low and high"]
+
+
 def test_check_lists_gaps_and_cells_in_one_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,3 +325,27 @@ def test_check_says_what_comes_next(tmp_path: Path, capsys: pytest.CaptureFixtur
     said = capsys.readouterr().out
     assert "would be clipped to them: age." in said
     assert "--rows 2 --epsilon 1" in said
+
+
+@pytest.mark.parametrize(
+    ("declared", "cell", "remedy"),
+    [
+        ("%Y/%m/%d", "31.12.2020", 'write date_format = "%d.%m.%Y" for the column'),
+        ("%d.%m.%Y", "2020-12-31", "they are ISO dates, so leave out date_format"),
+    ],
+)
+def test_a_wrong_date_format_is_named(
+    declared: str,
+    cell: str,
+    remedy: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("seen\n" + f"{cell}\n" * 5)
+    Path("s.toml").write_text(
+        f'[columns.seen]\nkind = "date"\ndate_format = "{declared}"\nlow = 2020-01-01\nhigh = 2021-01-01\n'
+    )
+    assert main(["check", "t.csv", "--schema", "s.toml"]) == 2
+    assert f"look like dates of another form; {remedy}." in capsys.readouterr().out

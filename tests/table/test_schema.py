@@ -337,8 +337,8 @@ def test_a_target_may_leave_its_classes_to_a_paid_selection() -> None:
     assert not known.estimated
     assert len(known["y"].values) == 2
     assert schema.with_values("y", ["a", "b", "c"])["y"].values == ("a", "b", "c")
-    for wrong in ({"role": None}, {"values": ("a", "b")}):
-        with pytest.raises(SchemaError, match="which only a target without values takes"):
+    for wrong in ({"ordered": True}, {"values": ("a", "b")}):
+        with pytest.raises(SchemaError, match="which takes no values and no order"):
             target.with_(**wrong)
 
 

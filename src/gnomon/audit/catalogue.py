@@ -12,7 +12,7 @@ from gnomon.audit.moments import moment_attack
 from gnomon.audit.printed import covariance_attack
 from gnomon.audit.tail import tail_attack
 from gnomon.audit.vectors import count_attack, sum_attack
-from gnomon.audit.whole import likelihood_attack
+from gnomon.audit.whole import STEADY, likelihood_attack
 from gnomon.audit.worst import CROWD, EXPECTED, SEED, synthesizer_pair, worst_pair
 from gnomon.errors import ParameterError
 from gnomon.methods import METHODS
@@ -40,19 +40,21 @@ def attacks_on(
     calibration: str = "sound",
     unit: str = "row",
     adjacency: str = "replace-one",
+    rows: int = 1,
 ) -> list[Attack]:
-    """The attacks on a method by name, cheapest first."""
+    """The attacks on a method by name, cheapest first; a person is added or removed with at most `rows` rows."""
     if method not in METHODS:
         raise ParameterError(f"The method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
     if components is not None and components < 1:
         raise ParameterError(f"The components of an audit must be at least 1. Got {components} instead.")
-    if unit not in ("row", "attribute"):
-        raise ParameterError(f"The unit of an audit must be row or attribute. Got {unit!r} instead.")
+    if unit not in {one.value for one in Unit}:
+        raise ParameterError(f"The unit of an audit must be row, attribute or person. Got {unit!r} instead.")
     if adjacency not in {one.value for one in Adjacency}:
         raise ParameterError(
             f"The adjacency of an audit must be replace-one or add-remove. Got {adjacency!r} instead."
         )
-    claim = declared(epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency))
+    change = Adjacency.ADD_REMOVE if unit == "person" else Adjacency(adjacency)
+    claim = declared(epsilon, delta, unit=Unit(unit), adjacency=change, rows=rows)
     p = COMPONENTS if components is None else components
     estimator = _estimator(method, claim, p, calibration, unit)
     if method in PUBLIC_PROJECTION:
@@ -61,12 +63,24 @@ def attacks_on(
     few = few_records(_columns(p) if method in PAID_PROJECTION else p, labelled)
     if claim.adjacency is Adjacency.ADD_REMOVE:
         few = few.added()
+    if claim.unit is Unit.PERSON:
+        classes = {"classes": [0, 1]} if labelled else {}
+        few = replace(few, parameters=classes).of_person(rows)
+        estimator.set_params(
+            schema=few.parameters["schema"],
+            bounds=None,
+            classes=None,
+            expected_rows=None,
+            adjacency="replace-one",
+        )
     learnt = model_attack(estimator, method, claim, few.X, few.y, pair=few.pair)
     learnt = replace(learnt, discrete=method == "exponential")
     if calibration == "paper" and method == "ron-gauss":
         return [covariance_attack(epsilon, p), learnt]
     whole = _likelihood(method, claim, components, calibration)
     if calibration == "paper":
+        return [whole, learnt]
+    if claim.unit is Unit.PERSON:
         return [whole, learnt]
     if method == "exponential":
         return [choice_attack(PureDP(claim.epsilon, *claim.neighbours)), whole, learnt]
@@ -97,7 +111,8 @@ def _likelihood(method: str, claim: Guarantee, components: int | None, calibrati
     made = METHODS[method](
         claim.epsilon, claim.delta, **{key: value for key, value in settings.items() if key in taken}
     )
-    return likelihood_attack(made, method, claim, worst.X, worst.y, pair=worst.pair)
+    steady = ADAPTED if method == "synthesizer" else STEADY
+    return likelihood_attack(made, method, claim, worst.X, worst.y, pair=worst.pair, steady=steady)
 
 
 def synthesizer_attack(claim: Guarantee, target: str = "classes", n: int = CROWD) -> Attack:
@@ -146,10 +161,12 @@ def _estimator(name: str, claim: Guarantee, p: int, calibration: str, unit: str)
         "unit": unit,
         **{"candidates": 64, "queries": 8, "database_rows": 4, "sketch_rows": 8},  # small, to be run often
     }
-    if unit == "row":
+    if unit != "attribute":
         wanted["radius"] = 1.0  # a ball inside the box, so that its worst rows are rows of the table
-    if "unit" not in taken and unit != "row":
+    if "unit" not in taken and unit == "attribute":
         raise ParameterError(f"The method {name} protects one row, not one {unit}; use --unit row.")
+    if unit == "person":
+        wanted["unit"] = "row"  # whose it is, a schema says
     estimator = kind(**{key: value for key, value in wanted.items() if key in taken})
     estimator._guarantee(None)  # refuses a calibration or a budget that the method does not know
     return estimator

@@ -91,7 +91,7 @@ def _matrix_laplace(exact: Any, released: Any, scale: float) -> Matrix:
     """exp(-||Z||_* / (2 scale)) times a factor that grows no faster than a power of Z; that factor is left out.
 
     For definite Z, and for q = 1, it is constant: f(Z) = C exp(kappa tr Z) times the integral of exp(-2 kappa tr A) over
-    A >= 0, A >= Z (docs/proofs/noise-matrix-laplace.md), kappa = 1 / (2 scale). In general the integral is
+    A >= 0, A >= Z (docs/explanation/proofs/noise-matrix-laplace.md), kappa = 1 / (2 scale). In general the integral is
     exp(-2 kappa tr Z+) times one that is a power of the eigenvalues far out, where the loss is largest.
     """
     return -nuclear(_distance(exact, released)) / (2 * scale)

@@ -2,7 +2,8 @@
 
 Both tables are released by the same code with the same outcomes, so that later steps, which depend on earlier answers,
 ask both the same. Each answer is then compared exactly: no measurement may move by more than its event says, and all of
-them together may cost no more than the release declares. A table is a multiset: noisy rows are compared as one.
+them together may cost no more than the release declares. A table is a multiset: noisy rows are compared as one. Whether
+there is a release is an outcome too: what is refused by what was measured must be refused for both tables.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sklearn.base import clone
 from gnomon.audit.instrumentation import SERIAL, ControlFlowDiverged, Step, Watch
 from gnomon.audit.likelihood import Cost, cost
 from gnomon.audit.sketch import stands_out
-from gnomon.errors import GnomonWarning
+from gnomon.errors import GnomonError, GnomonWarning
 from gnomon.methods.base import Release
 from gnomon.methods.baseline.sketch import sketch_epsilon
 from gnomon.methods.charging import unaccounted
@@ -75,28 +76,38 @@ class Pair:
     n: int | None = None  # the number of rows, where it is public
 
     def replayed(self) -> Replayed:
-        """Release both tables and compare; a release that takes other steps gives itself away."""
+        """Release both tables and compare; a release that takes other steps, or is refused, gives itself away."""
         watch = Rehearsal(silent=self.silent)
         try:
-            first = self._release(0, watch, self.outcomes)
+            first, refused = self._release(0, watch, self.outcomes)
             self.outcomes = first if self.outcomes is None else self.outcomes
-            second = self._release(1, watch, self.outcomes)
+            second, also = self._release(1, watch, self.outcomes)
+            if refused != also:
+                raise ControlFlowDiverged
             self.steps = [first, second]
             return _shares(self.method, self.n, first, second, watch.noises[len(first) :])
         except ControlFlowDiverged:
             return Replayed((), math.inf)
 
-    def _release(self, which: int, watch: Rehearsal, outcomes: Sequence[Step] | None) -> list[Step]:
+    def _release(
+        self, which: int, watch: Rehearsal, outcomes: Sequence[Step] | None
+    ) -> tuple[list[Step], str]:
+        """The steps of a release, and in which words it was refused after them, if it was."""
         if outcomes is None:
             watch.note()
         else:
             watch.repeat(list(outcomes))
-        method: Release = clone(self.method)
+        method, refused = clone(self.method), ""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GnomonWarning)  # the tables of an attack are small on purpose
-            method.fit(self.tables[which](), observer=watch, charge=unaccounted, engine=SERIAL)
-        self.n = method.n_public_
-        return watch.finish()
+            try:
+                method.fit(self.tables[which](), observer=watch, charge=unaccounted, engine=SERIAL)
+            except GnomonError as problem:
+                if not watch.steps and which == 0:
+                    raise  # before anything was measured: no pair to compare
+                refused = str(problem)
+        self.n = getattr(method, "n_public_", None)
+        return watch.finish(), refused
 
 
 def _shares(

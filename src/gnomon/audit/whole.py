@@ -103,11 +103,11 @@ class Trials:
 
     def reach(self) -> float:
         """The epsilon that this pair costs, averaged over the outcomes that later steps depend on."""
-        costs = [_epsilon(*self.run(bool(i % 2)), self.claim.delta) for i in range(TRIALS)]
+        costs = [epsilon_of_run(*self.run(bool(i % 2)), self.claim.delta) for i in range(TRIALS)]
         return float(np.mean(costs))
 
 
-def _epsilon(mine: list[Step], others: list[Step], delta: float) -> float:
+def epsilon_of_run(mine: list[Step], others: list[Step], delta: float) -> float:
     """What the two lists of exact values cost together."""
     if mine[0].kind == "gaussian-sketch":
         tau = stands_out(mine[0], others[0])

@@ -35,6 +35,8 @@ CROWD = 300  # records at zero, around which a method draws a small ball
 
 FEW = {"candidates": 256, "queries": 1, "database_rows": 1, "random_state": SEED}
 EXPECTED = 1000  # rows: the public order of magnitude where their number is private
+PERSON = "who"
+_OF_ARRAYS = ("classes", "bounds", "target_bounds", "expected_rows")  # which a schema declares
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,38 @@ class Worst:
         labels = None if y is None else (y[1:], y)
         return replace(self, X=(X[1:], X), y=labels, pair="one record more")
 
+    def of_person(self, rows: int) -> Worst:
+        """A table, and the same with a person more, whose records are as many copies of the one that `added` adds.
+
+        Everybody else has one record.
+        """
+        others, record = (self._columns(which) for which in (0, 1))
+        without = pa.table({**others, PERSON: [f"p{i}" for i in range(len(self.X[0]))]})
+        new = {name: np.repeat(cells[:1], rows) for name, cells in record.items()}
+        more = pa.concat_tables([without, pa.table({**new, PERSON: ["new"] * rows})])
+        names = tuple(self._declared(name) for name in others)
+        schema = Schema(
+            name="audit",
+            rows=EXPECTED,
+            person=PERSON,
+            rows_per_person=rows,
+            columns=(Column(name=PERSON, kind="identifier"), *names),
+        )
+        kept = {name: value for name, value in self.parameters.items() if name not in _OF_ARRAYS}
+        pair = f"one person more, with {rows} record{'s' * (rows > 1)}"
+        return Worst((without, more), None, pair, {**kept, "schema": schema})
+
+    def _columns(self, which: int) -> dict[str, Any]:
+        X = np.asarray(self.X[which])
+        found = {f"c{j}": X[:, j] for j in range(X.shape[1])}
+        return found if self.y is None else {**found, "y": self.y[which]}
+
+    def _declared(self, name: str) -> Column:
+        role = "target" if name == "y" else None
+        if name == "y" and "classes" in self.parameters:
+            return Column(name=name, kind="category", values=tuple(self.parameters["classes"]), role=role)
+        return Column(name=name, kind="number", low=-1.0, high=1.0, role=role)
+
 
 def worst_pair(
     method: str, claim: Guarantee, components: int | None = None, calibration: str = "sound"
@@ -63,9 +97,17 @@ def worst_pair(
     if calibration == "paper" and method in _AS_PRINTED:
         return _AS_PRINTED[method]()
     if claim.adjacency is Adjacency.ADD_REMOVE:
-        worst = _ADDED[method]() if method in _ADDED else _pair(method)(claim, components).added()
-        return replace(worst, parameters={**worst.parameters, "expected_rows": EXPECTED})
+        return _private(
+            _ADDED[method]() if method in _ADDED else _pair(method)(claim, components).added(), claim
+        )
     return _pair(method)(claim, components)
+
+
+def _private(added: Worst, claim: Guarantee) -> Worst:
+    """A pair for a claim under which the number of rows is private: of a record, or of a person."""
+    if claim.unit is Unit.PERSON:
+        return added.of_person(claim.rows)
+    return replace(added, parameters={**added.parameters, "expected_rows": EXPECTED})
 
 
 def _pair(method: str) -> Callable[[Guarantee, int | None], Worst]:
@@ -123,6 +165,11 @@ def synthesizer_pair(claim: Guarantee, target: str = "classes", n: int = CROWD) 
 
     Corners of the box, or a record more; a person comes with as many equal records as may be used.
     """
+    worst = _synthesizer(target, n)
+    return worst if claim.adjacency is Adjacency.REPLACE_ONE else _private(worst.added(), claim)
+
+
+def _synthesizer(target: str, n: int) -> Worst:
     # beside a constant of weight w, rows are farthest apart where their product is -w^2; that of few rows has weight 1
     angle = math.pi / 4 + math.acos(-0.75 if target == "none" and n < FEW_ROWS else -0.25)
     other = np.array([math.cos(angle), math.sin(angle)])
@@ -134,44 +181,8 @@ def synthesizer_pair(claim: Guarantee, target: str = "classes", n: int = CROWD) 
         "none": (None, {}),
     }
     y, more = targets[target]
-    worst = Worst(
-        X, y, "corners of the box" + " and targets" * (y is not None), {**more, "bounds": (-1.0, 1.0)}
-    )
-    if claim.adjacency is Adjacency.REPLACE_ONE:
-        return worst
-    if claim.unit is Unit.PERSON:
-        return _person(worst, target, claim.rows)
-    worst = worst.added()
-    return replace(worst, parameters={**worst.parameters, "expected_rows": EXPECTED})
-
-
-def _person(worst: Worst, target: str, rows: int) -> Worst:
-    """The first table without the records of one person, and with as many copies of the first record."""
-    columns = {f"c{j}": worst.X[0][:, j] for j in range(worst.X[0].shape[1])}
-    if worst.y is not None:
-        columns["y"] = worst.y[0]
-    record, others = (
-        {name: cells[part] for name, cells in columns.items()} for part in (slice(1), slice(1, None))
-    )
-    without = pa.table({**others, "who": [f"p{i}" for i in range(len(worst.X[0]) - 1)]})
-    new = pa.table(
-        {**{name: np.repeat(cells, rows) for name, cells in record.items()}, "who": ["new"] * rows}
-    )
-    schema = Schema(
-        name="audit",
-        rows=EXPECTED,
-        person="who",
-        rows_per_person=rows,
-        columns=(Column(name="who", kind="identifier"), *(_declared(name, target) for name in columns)),
-    )
-    tables = (without, pa.concat_tables([without, new]))
-    return Worst(tables, None, f"one person more, with {rows} records", {"schema": schema})
-
-
-def _declared(name: str, target: str) -> Column:
-    if name == "y" and target == "classes":
-        return Column(name=name, kind="category", values=(0, 1), role="target")
-    return Column(name=name, kind="number", low=-1.0, high=1.0, role="target" if name == "y" else None)
+    pair = "corners of the box" + " and targets" * (y is not None)
+    return Worst(X, y, pair, {**more, "bounds": (-1.0, 1.0)})
 
 
 def _pca_gauss(claim: Guarantee, components: int | None) -> Worst:
@@ -214,6 +225,15 @@ def _blocki(claim: Guarantee, components: int | None) -> Worst:
     return Worst(X, labels, "opposite sides and classes", {"classes": [0, 1, 2], "sketch_rows": 8})
 
 
+def _privbayes(claim: Guarantee, components: int | None) -> Worst:
+    """One attribute and the class: two tables, of which the record moves two counts each, and one edge to choose from.
+
+    What a choice among several edges costs is searched for beside their score (`Dependence`) and by replay.
+    """
+    X, labels = _tables(np.ones(1), -np.ones(1), (0, 1))
+    return Worst(X, labels, "opposite sides and classes", {"classes": [0, 1], "beta": 0.05, "bins": 2})
+
+
 def _exponential(claim: Guarantee, components: int | None) -> Worst:
     """Databases of one row and one half-space: few candidates lie inside, and one record of two decides how many should."""
     X, _ = _tables(np.ones(1), -np.ones(1), None)
@@ -229,6 +249,7 @@ def _exponential_added() -> Worst:
 
 
 _PAIRS: dict[str, Callable[[Guarantee, int | None], Worst]] = {
+    "synthesizer": lambda claim, components: _synthesizer("classes", CROWD),
     "ron-gauss": _ron_gauss,
     "modips": _modips,
     "pca-gauss": _pca_gauss,
@@ -237,6 +258,7 @@ _PAIRS: dict[str, Callable[[Guarantee, int | None], Worst]] = {
     "lda-identity": _subspace,
     "blocki": _blocki,
     "exponential": _exponential,
+    "privbayes": _privbayes,
 }
 _ADDED: dict[str, Callable[[], Worst]] = {"exponential": _exponential_added}
 _AS_PRINTED: dict[str, Callable[[], Worst]] = {

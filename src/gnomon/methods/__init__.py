@@ -28,6 +28,8 @@ _HOMES = {
     "blocki": "baseline.blocki:BlockiGauss",
     "modips": "baseline.modips:Modips",
     "privbayes": "baseline.privbayes:PrivBayes",
+    "jtree": "baseline.jtree:JTree",
+    "priview": "baseline.priview:PriView",
 }
 
 

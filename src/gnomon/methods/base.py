@@ -18,6 +18,7 @@ from gnomon.engine.base import Engine, Progress, quiet
 from gnomon.engine.local import LOCAL, one_thread
 from gnomon.errors import ParameterError
 from gnomon.methods.charging import Charge, charge_for
+from gnomon.methods.classes import refuse_pure
 from gnomon.methods.opening import Opened, check_task, magnitude, open_table, promised, public_rows
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.certificate import Certificate
@@ -153,12 +154,7 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "declare its bounds, or use calibration='sound'."
             )
         self._check(public)
-        classes = schema.target is not None and schema.target.estimate and schema.target.kind == "category"
-        if classes and guarantee.delta == 0:
-            raise ParameterError(
-                f"The classes of {schema.target.name!r} are to be found privately, which needs delta above 0; "  # type: ignore[union-attr]
-                "set delta, or declare the classes."
-            )
+        refuse_pure(schema, guarantee)
         return public
 
     def _run(self, data: Measurer, public: Public, opened: Opened | None) -> Self:
@@ -372,6 +368,7 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             events=self.events_,
             table=public.schema.name,
             rows=public.n,
+            magnitude=public.rows,
             calibration="paper" if self.calibration == "paper" else "sound",
             public=[*rows, bounded, STRICT_WORDS if self.strict else FITS_WORDS, GRID_WORDS, *notes.public],
             post_processing=notes.post_processing,

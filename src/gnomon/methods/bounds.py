@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import DataError
-from gnomon.methods.classes import SHARE as CLASSES
-from gnomon.methods.classes import with_selected_classes
+from gnomon.methods.classes import selected, selection_share, too_rare, with_selected_labels
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import Guarantee, PureDP, Spendable
@@ -76,9 +75,8 @@ def grid_counts(names: tuple[str, ...]) -> CellCounts:
 
 
 def share_of(schema: Schema, rows: int, guarantee: Guarantee) -> float:
-    """Of the budget, what goes to bounds and classes that the schema leaves open."""
-    classes = any(column.kind == "category" for column in schema.estimated)
-    left = 1 - CLASSES if classes else 1.0
+    """Of the budget, what goes to bounds and categories that the schema leaves open."""
+    left = 1 - selection_share(len(selected(schema)))
     names = tuple(column.name for column in schema.estimated if column.kind == "number")
     return 1 - left * (1 - bounds_share(names, rows, spendable(guarantee)) if names else 1.0)
 
@@ -91,14 +89,15 @@ def bounds_share(names: tuple[str, ...], rows: int, budget: Spendable) -> float:
     return min(MOST_SHARE, SHARE * max(1.0, times) ** power)
 
 
-def estimable(schema: Schema, rows: int, guarantee: Guarantee) -> bool:
-    """Whether the rows of a column would stand out of the noise at all, if they lay in the widest window."""
+def hidden(schema: Schema, rows: int, guarantee: Guarantee) -> frozenset[str]:
+    """The columns that the noise would hide, even if all rows had one category, or bounds in the widest window."""
+    rare = too_rare(schema, rows, guarantee)
     names = tuple(column.name for column in schema.estimated if column.kind == "number")
     if not names:
-        return True
+        return rare
     budget = spendable(guarantee)
     noise = grid_counts(names).noise(budget.split(bounds_share(names, rows, budget))[0])
-    return threshold(noise, len(names), WINDOWS[-1]) < rows
+    return rare if threshold(noise, len(names), WINDOWS[-1]) < rows else rare.union(names)
 
 
 def threshold(noise: Noise, columns: int, window: int = 1) -> float:
@@ -118,11 +117,13 @@ def threshold(noise: Noise, columns: int, window: int = 1) -> float:
 
 
 def with_estimates(data: Measurer, public: Public, notes: Notes, raw: RawTable | None) -> Public:
-    """Classes and bounds that the schema leaves open are paid for, classes first."""
-    target = public.schema.target
-    if target is not None and target.estimate and target.kind == "category":
-        labels = None if raw is None else raw.labels(target.name)
-        public = with_selected_classes(data, public, notes, labels)
+    """Categories and bounds that the schema leaves open are paid for, categories first."""
+    names = selected(public.schema)
+    if names:
+        labels = None if raw is None else raw.labels(names)
+        public, lost = with_selected_labels(data, public, notes, labels)
+        notes.caveats += [_left_out(name, "categories were to be found", "values") for name in lost]
+        public = replace(public, schema=_without(public.schema, lost))
     names = tuple(column.name for column in public.schema.estimated)
     if not names:
         return replace(public, encoder=Encoder(public.schema))
@@ -144,15 +145,15 @@ def with_estimated_bounds(data: Measurer, public: Public, notes: Notes, rows: Ro
             bounds[name] = found
             notes.public.append(f"bounds of {name!r}: estimated and paid for from this release's budget")
     lost = [name for name in names if name not in bounds]
-    notes.caveats += [_left_out(name) for name in lost]
+    notes.caveats += [_left_out(name, "bounds were to be estimated", "low and high") for name in lost]
     schema = _without(public.schema.with_bounds(bounds), lost)
     return replace(public, schema=schema, encoder=Encoder(schema), left=left)
 
 
-def _left_out(name: str) -> str:
+def _left_out(name: str, why: str, what: str) -> str:
     return (
-        f"The column {name!r} is left out: its bounds were to be estimated, and the noise of this budget hides them. "
-        "Declare its low and high, or spend more."
+        f"The column {name!r} is left out: its {why}, and the noise of this budget hides them. "
+        f"Declare its {what}, or spend more."
     )
 
 
@@ -166,8 +167,8 @@ def _without(schema: Schema, lost: list[str]) -> Schema:
         )
     if lost and not [column for column in schema.features if column.name not in lost]:
         raise DataError(
-            "No column is left to release: all bounds were to be estimated, and the noise of this budget hides them; "
-            "declare low and high, or spend more."
+            "No column is left to release: all bounds or categories were to be estimated, and the noise of this budget "
+            "hides them; declare them, or spend more."
         )
     return schema.ignoring(lost)
 

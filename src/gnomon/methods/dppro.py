@@ -64,6 +64,17 @@ class DpPro(ProjectedRows):
     sigma : with calibration="paper", the noise itself, as the paper's figures name it; what epsilon it gives is certified.
     schema, bounds, target, task, unit, projection, radius, label_weight, order, publish_projection, random_state : as in
         JlLaplace.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> rows = gn.DpPro(8.0, 1e-6, bounds=(0, 1), n_components=2).fit(X)
+    >>> rows.sample().shape
+    (200, 2)
+    >>> low, high = rows.distances(0, 1).interval()
+    >>> bool(low < high)  # squared distance of two records
+    True
     """
 
     name: ClassVar[str] = "dppro"

@@ -84,6 +84,14 @@ class Dprp(RowRelease):
         2 apart.
     order : "shuffled", or "kept", which publishes the order of the table; the custodian finds it in `permutation_`.
     random_state : seeds the projection and the draws of the model, never the noise and never the order.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> rows = gn.Dprp(8.0, 1e-6, bounds=(0, 1)).fit(X)
+    >>> rows.sample().shape  # record for record, in a random order
+    (200, 3)
     """
 
     name: ClassVar[str] = "dprp"

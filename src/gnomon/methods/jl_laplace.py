@@ -63,6 +63,17 @@ class JlLaplace(LaplaceRows):
     c, t : with calibration="paper", the length that the noise is made for: c itself or, for unit="row", t in c = k t. By
         default c = 2 sqrt(k) (Theorem 3), and t by the declared delta or, without one, at its threshold (Theorem 5).
     random_state : seeds the projection, never the noise and never the order.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> rows = gn.JlLaplace(8.0, bounds=(0, 1), n_components=2).fit(X)
+    >>> rows.sample().shape
+    (200, 2)
+    >>> low, high = rows.distances(0, 1).interval()
+    >>> bool(low < high)  # squared distance of two records
+    True
     """
 
     name: ClassVar[str] = "jl-laplace"
@@ -191,7 +202,11 @@ def printed_length(
         return c, f"c = {c:g} was given, for changes of length 1.", projected_l1_tail(k, c)
     if unit == "attribute":
         words = "Theorem 3 prints c = 2 sqrt(k) and claims epsilon-DP with probability 1 - m exp(-k/2)"
-        return 2 * math.sqrt(k), words + ", which is no guarantee of privacy.", printed.paper_jl_cell_delta(k)
+        return (
+            2 * math.sqrt(k),
+            words + ", which is not epsilon-DP, but (epsilon, delta)-DP for each pair of tables.",
+            printed.paper_jl_cell_delta(k),
+        )
     given = t is not None
     if t is None:
         t = math.sqrt(2 * math.log(2 * k / (delta or 1.0)) / k)

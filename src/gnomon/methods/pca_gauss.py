@@ -74,6 +74,14 @@ class PcaGauss(ModelRelease):
     pca_share : the part of the budget that goes to the PCA, the paper's alpha.
     mean_share : of what is left for the model, the part of the means; the covariances have the rest. The paper's 0.1.
     random_state : seeds the sampling of the model, never the noise.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> method = gn.PcaGauss(4.0, 1e-6, bounds=(0, 1), n_components=2).fit(X)
+    >>> method.sample(5).shape, method.certificate_.holds
+    ((5, 2), True)
     """
 
     name: ClassVar[str] = "pca-gauss"

@@ -55,6 +55,14 @@ class RonGauss(ModelRelease):
     expected_rows : the public order of magnitude of a private n, if not that of the schema's [table].
     strict : whether a table with cells that do not fit is refused, which narrows the promise to tables that fit.
     random_state : seeds the projection and the sampling of the model, never the noise.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> method = gn.RonGauss(4.0, bounds=(0, 1)).fit(X)
+    >>> method.sample(5).shape, method.certificate_.holds
+    ((5, 3), True)
     """
 
     name: ClassVar[str] = "ron-gauss"
@@ -128,7 +136,7 @@ def auto_dimension(
     Rows in the unit ball spread about 1/2 of variance over p directions; the noise of a class's second moment
     reaches 2 e / sqrt(q) in its largest eigenvalue, where e is its root-mean-square Frobenius error. p grows while
     that edge, over the n / sqrt(L) rows of a class in a pooled model, stays below VISIBLE times the variance of one
-    direction. The constants were set on four tables (docs/ron-gauss.md), not on one.
+    direction. The constants were set on four tables (docs/explanation/methods/ron-gauss.md), not on one.
     """
     best = 1
     for p in range(1, min(m, 512) + 1):

@@ -51,6 +51,14 @@ class Synthesizer(ModelRelease):
     target, task : which column to predict and how; by default as the schema declares.
     tuning : the numbers that were chosen, see `Tuning`.
     random_state : seeds the sampling of the model, never the noise.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> method = gn.Synthesizer(4.0, bounds=(0, 1)).fit(X)
+    >>> method.sample(5).shape, method.certificate_.holds
+    ((5, 3), True)
     """
 
     name: ClassVar[str] = "synthesizer"

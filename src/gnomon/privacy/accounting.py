@@ -2,7 +2,7 @@
 holds.
 
 Every number that could weaken a guarantee is computed to 60 digits and rounded to the safe side: `mu` and
-`rho` down, `epsilon` and `delta` up. Proofs and references: docs/proofs/composition.md.
+`rho` down, `epsilon` and `delta` up. Proofs and references: docs/explanation/proofs/composition.md.
 """
 
 from __future__ import annotations

@@ -228,6 +228,7 @@ class Certificate(_Part):
         events: Sequence[Event],
         table: str,
         rows: int | None,
+        magnitude: int | None = None,
         calibration: Literal["sound", "paper"] = "sound",
         public: Sequence[str] = (),
         post_processing: Sequence[str] = (),
@@ -238,7 +239,8 @@ class Certificate(_Part):
         measured_rows: int | None = None,
     ) -> Certificate:
         """A certificate from public facts alone; a sound one is refused if its events cost more than it
-        declares. `unpaid` is what was taken from the rows without noise.
+        declares. `unpaid` is what was taken from the rows without noise, `magnitude` what is declared about a private
+        number of rows.
         """
         from gnomon.privacy.noise.stream import noise_is_private
 
@@ -273,7 +275,9 @@ class Certificate(_Part):
             holds=holds,
             delivered=delivered,
             caveats=tuple(caveats),
-            weak=tuple(weak_promises(guarantee, rows, bound, exact)) if holds else (),
+            weak=tuple(weak_promises(guarantee, magnitude if rows is None else rows, bound, exact))
+            if holds
+            else (),
             unpaid=tuple(unpaid),
             attacks=_attacks(bound, exact, mu) if holds else (),
             method=method,

@@ -12,14 +12,26 @@ from gnomon.errors import ParameterError
 
 
 class Adjacency(Enum):
-    """Which two tables must be hard to tell apart."""
+    """Which two tables must be hard to tell apart.
+
+    Examples
+    --------
+    >>> Adjacency("add-remove").name
+    'ADD_REMOVE'
+    """
 
     REPLACE_ONE = "replace-one"  # n is public; one record changes arbitrarily, its label included
     ADD_REMOVE = "add-remove"  # n is private; one record is added or removed
 
 
 class Unit(Enum):
-    """What of a person is protected."""
+    """What of a person is protected.
+
+    Examples
+    --------
+    >>> [unit.value for unit in Unit]
+    ['row', 'attribute', 'person']
+    """
 
     ROW = "row"  # everything in one record
     ATTRIBUTE = "attribute"  # one attribute of one record
@@ -84,7 +96,16 @@ def _never_more(parts: list[float], total: float, power: int) -> list[float]:
 
 @dataclass(frozen=True)
 class PureDP(_Promise):
-    """Pure epsilon-differential privacy."""
+    """Pure epsilon-differential privacy.
+
+    Examples
+    --------
+    >>> PureDP(1.0).delta
+    0.0
+    >>> mean, rest = PureDP(1.0).split(0.25, 0.75)
+    >>> mean.epsilon
+    0.25
+    """
 
     epsilon: float
     unit: Unit = Unit.ROW
@@ -108,7 +129,15 @@ class PureDP(_Promise):
 
 @dataclass(frozen=True)
 class ApproxDP(_Promise):
-    """(epsilon, delta)-differential privacy."""
+    """(epsilon, delta)-differential privacy.
+
+    Examples
+    --------
+    >>> ApproxDP(1.0, 1e-6).unit.value
+    'row'
+    >>> ApproxDP(1.0, 1e-6, Unit.PERSON, Adjacency.ADD_REMOVE, 3).rows
+    3
+    """
 
     epsilon: float
     delta: float
@@ -127,7 +156,13 @@ class ApproxDP(_Promise):
 
 @dataclass(frozen=True)
 class ZCDP(_Promise):
-    """rho-zero-concentrated differential privacy, the account of the discrete Gaussian."""
+    """rho-zero-concentrated differential privacy, the account of the discrete Gaussian.
+
+    Examples
+    --------
+    >>> [part.rho for part in ZCDP(0.5).split(0.5, 0.5)]
+    [0.25, 0.25]
+    """
 
     rho: float
     unit: Unit = Unit.ROW
@@ -147,7 +182,14 @@ class ZCDP(_Promise):
 
 @dataclass(frozen=True)
 class GaussianDP(_Promise):
-    """mu-Gaussian differential privacy: no easier to attack than telling N(0, 1) from N(mu, 1)."""
+    """mu-Gaussian differential privacy: no easier to attack than telling N(0, 1) from N(mu, 1).
+
+    Examples
+    --------
+    >>> first, second = GaussianDP(0.5).split(0.64, 0.36)  # shares of mu squared
+    >>> round(first.mu, 3), round(second.mu, 3)
+    (0.4, 0.3)
+    """
 
     mu: float
     unit: Unit = Unit.ROW

@@ -36,6 +36,17 @@ _WAIT = 10.0  # seconds that a charge waits for another process
 class Ledger:
     """The ledger at `path` (made when it is first written to), which waits up to `wait` seconds for other
     processes.
+
+    Examples
+    --------
+    >>> ledger = Ledger("budget.sqlite")
+    >>> ledger.cap("ward", 2.0).epsilon_left
+    2.0
+    >>> from gnomon import ApproxDP
+    >>> ledger.charge("ward", ApproxDP(0.5, 1e-6), method="ron-gauss").epsilon_left
+    1.5
+    >>> [entry.kind for entry in ledger.history("ward")]
+    ['cap', 'charge']
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, wait: float = _WAIT) -> None:
@@ -89,7 +100,7 @@ class Ledger:
             _refuse_overspending(balance, amount)
             entry = replace(
                 Entry.of(name, "charge", amount),
-                asked="" if amount is guarantee else repr(guarantee),
+                asked="" if amount is guarantee else _itself(guarantee),
                 table=_text(table),
                 content=content,
                 method=_text(method),
@@ -182,6 +193,12 @@ def words(neighbours: Neighbours) -> str:
     if unit is Unit.ATTRIBUTE:
         return "single attributes, replaced"
     return "rows, replaced" if adjacency is Adjacency.REPLACE_ONE else "rows, added or removed"
+
+
+def _itself(guarantee: Guarantee) -> str:
+    """What a release of another kind than its account promises."""
+    delta = f" and delta {guarantee.delta:.12g}" if guarantee.delta else ""
+    return f"epsilon {guarantee.epsilon:.12g}{delta} for {words(guarantee.neighbours)}"
 
 
 def _text(value: str) -> str:

@@ -149,10 +149,10 @@ class Book:
         written = self._connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = 'entries'"
         ).fetchone()
-        there = sum(len(history.entries) for history in self._accounts.values())
-        if written is not None and written[0] != there:
+        there, count = sum(len(one.entries) for one in self._accounts.values()), written[0] if written else 0
+        if count != there:
             raise LedgerError(
-                changed(f"The ledger {path}", f"{written[0]} entries were written and {there} are there")
+                changed(f"The ledger {path}", f"{count} entries were written and {there} are there")
             )
 
     @property

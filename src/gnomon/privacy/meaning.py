@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from gnomon.privacy.guarantee import Guarantee
+from gnomon.privacy.guarantee import Adjacency, Guarantee
 
 FALSE_ALARMS = (0.01, 0.05)
 WEAK_EPSILON = 8.0
@@ -74,7 +74,10 @@ def plain_words(bound: Reach, exact: Reach | None) -> str:
 
 
 def weak_promises(guarantee: Guarantee, rows: int | None, bound: Reach, exact: Reach | None) -> list[str]:
-    """What a reader should know of a promise that is kept and says little."""
+    """What a reader should know of a promise that is kept and says little.
+
+    `rows` is the number of rows, or its declared order of magnitude where the number is private.
+    """
     found = []
     if math.isfinite(guarantee.epsilon) and guarantee.epsilon > WEAK_EPSILON:
         really = "" if exact is None else f", and of this one {percent_up(exact.right)}"
@@ -83,9 +86,10 @@ def weak_promises(guarantee: Guarantee, rows: int | None, bound: Reach, exact: R
             f"of two versions {percent_up(bound.right, 2)} of the time{really}."
         )
     if rows is not None and guarantee.delta > 0 and guarantee.delta * rows >= 1:
+        number = "declared number" if guarantee.adjacency is Adjacency.ADD_REMOVE else "number"
         found.append(
-            f"Delta = {guarantee.delta:.6g} is a weak promise: it is not below one over the number of rows, {rows}, and so "
-            "would allow a release that shows some row as it is. Take one far below."
+            f"Delta = {guarantee.delta:.6g} is a weak promise: it is not below one over the {number} of rows, {rows}, and "
+            "so would allow a release that shows some row as it is. Take one far below."
         )
     return found
 

@@ -2,7 +2,7 @@
 row into them.
 
 Each bound is computed in doubles, then enlarged by the proved rounding error of the computation
-(docs/proofs/norms.md), so that a sensitivity built on it is never too small.
+(docs/explanation/proofs/norms.md), so that a sensitivity built on it is never too small.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A statistic here is a sum over rows (a mean is a sum divided by the public n, afterwards). A symmetric
 matrix is released by its upper triangle, so L1 of a matrix counts the entries i <= j once, unless `whole`
 says that all entries meet independent noise. Values are exact fractions, rounded up where they are
-irrational. Long proofs: docs/proofs/.
+irrational. Long proofs: docs/explanation/proofs/.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def moments(
     even q and T sqrt(q^2/2 + q + 3/4) for odd q > 1, whole matrix sqrt(2) q T; for q = 1 all are T. Several
     blocks (the label may move): nuclear 2T, Frobenius sqrt(2) T, upper triangle (q + 1) T, whole matrix 2 q
     T. Add/remove: nuclear T, Frobenius T, upper triangle (q + 1)/2 T, whole q T. Proof:
-    docs/proofs/moments.md. Worst pairs: orthonormal x, y of length sqrt(T); for the upper triangle x =
+    docs/explanation/proofs/moments.md. Worst pairs: orthonormal x, y of length sqrt(T); for the upper triangle x =
     (c..c, s..s), y = (-s..-s, c..c) with tan(2 phi) = q/(q + 2); for a label move x = y = 1 sqrt(T/q).
     """
     _only(norm, _MATRIX, "moments")
@@ -316,7 +316,7 @@ def box_moments(
     """The sum of outer products of rows in the box [-a, a]^M.
 
     Claim: whole matrix M^2 a^2, upper triangle M(M+1)/2 a^2 for both adjacencies; Frobenius sqrt(2) M a^2
-    and nuclear 2 M a^2 (add/remove M a^2 both). Proof: T3 (docs/proofs/box_moments.md). Worst pair: u = a1,
+    and nuclear 2 M a^2 (add/remove M a^2 both). Proof: T3 (docs/explanation/proofs/box_moments.md). Worst pair: u = a1,
     v = 0 for L1 (attained); two orthogonal sign vectors for the others (attained for even M, slack below
     1/M^2 of the value for odd M > 1).
     """
@@ -346,7 +346,7 @@ def labelled_moments(
     2 label sqrt(pF) + label^2 + 2 lambda sqrt(pF) + 2 lambda label (cross terms twice for the whole
     matrix). Proof: a joint row lies in the ball T; and the parts xx', xy, y^2, lambda x, lambda y change by
     at most those terms. Worst pair: T is attained for label^2 + lambda^2 <= F; the sum of parts is an upper
-    bound (docs/proofs/labelled_moments.md).
+    bound (docs/explanation/proofs/labelled_moments.md).
     """
     _only(norm, _MATRIX, "labelled_moments")
     p, F, a = _count("width", width), _size("ball", ball), _size("label", label)
@@ -376,7 +376,7 @@ def eigenvalues(norm: Norm, *, count: int, ball: Number, adjacency: Adjacency) -
     """The P largest eigenvalues of a sum of outer products of rows in the ball T.
 
     Claim: as `diagonal_moments`. Proof: Lidskii, sum_i |lambda_i(A + D) - lambda_i(A)| <= ||D||_* <= 2T,
-    each single one <= ||D||_op <= T; Hoffman-Wielandt gives sqrt(2) T in L2 (docs/proofs/eigenvalues.md).
+    each single one <= ||D||_op <= T; Hoffman-Wielandt gives sqrt(2) T in L2 (docs/explanation/proofs/eigenvalues.md).
     Worst pair: a base with a gap, and x, y along its first two eigenvectors.
     """
     _only(norm, _VECTOR, "eigenvalues")
@@ -390,7 +390,7 @@ def rows_with_moments(norm: Norm, *, radius: Number, ratio: Number, adjacency: A
     Measured in units of the row's noise: sup of sqrt(||x - y||^2 + ||xx' - yy'||_F^2 / ratio^2). Claim,
     with b = (B/ratio)^2: B (2b + 1)/sqrt(2b) for b >= 1/2, and 2B for b <= 1/2: from ratio sqrt(2) B on the
     second moment is free. Replace-one only: rows are released one by one, so n is public. Proof: T6
-    (docs/proofs/rows_with_moments.md). Worst pair: unit vectors with <x, y> = -1/(2b), or y = -x.
+    (docs/explanation/proofs/rows_with_moments.md). Worst pair: unit vectors with <x, y> = -1/(2b), or y = -x.
     """
     _only(norm, (Norm.L2,), "rows_with_moments")
     _rows_need_replacement(adjacency)
@@ -476,7 +476,8 @@ def spread_sums(norm: Norm, *, attributes: int, unit: Unit, adjacency: Adjacency
     |x - y| and its square by d |x + y| with d + |x + y| <= 2, so the squared change is at most d^2 (1 + (2 - d)^2),
     which increases in d up to 4 at d = 2; a category moves by sqrt(2) and its square not at all; a missing number by
     at most sqrt(2), its square by at most 1. A row: ||x - y|| <= 2 sqrt(a), squared lengths lie in [0, a]
-    (docs/proofs/row-releases.md). Worst pair: a number at -1 and 1; for a row the bound has slack: x = 1, y = -t x.
+    (docs/explanation/proofs/row-releases.md). Worst pair: a number at -1 and 1; for a row the bound has slack:
+    x = 1, y = -t x.
     """
     _only(norm, (Norm.L2,), "spread_sums")
     _rows_need_replacement(adjacency)

@@ -2,7 +2,7 @@
 
 A Laplace row release through a random matrix that is drawn after the data are fixed loses more than epsilon
 only when this length exceeds what the noise was made for; the tail is its delta. So it is never understated: what is
-returned is an upper bound with a proof (docs/proofs/row-releases.md, "The tail as a number").
+returned is an upper bound with a proof (docs/explanation/proofs/row-releases.md, "The tail as a number").
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ average. Under replace-one the number of released rows is public: it depends on 
 What would not do: a coin that is a hash of the record's content. Replacing a record then moves it from one part to the
 other, so that the number of released rows, which is published, tells the two tables apart. Nor would coins by position in
 two readings, whose order may differ. For persons, whose number of rows is private, the coin is a keyed hash of who
-they are: all rows of a person fall together, whoever else is in the table. (`docs/proofs/holdout.md`)
+they are: all rows of a person fall together, whoever else is in the table. (`docs/explanation/proofs/holdout.md`)
 """
 
 from __future__ import annotations

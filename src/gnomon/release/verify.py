@@ -47,7 +47,20 @@ class Verified:
 
 
 def open_release(path: Path | str, *, key: Path | str | None = None, replay: bool = True) -> Opened:
-    """A release that was verified: hashes, signature, schema, ranges, composition and, unless told otherwise, replay."""
+    """A release that was verified: hashes, signature, schema, ranges, composition and, unless told otherwise, replay.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np, pandas as pd
+    >>> table = pd.DataFrame({"age": np.random.default_rng(0).integers(18, 90, 2000)})
+    >>> schema = gn.Schema(name="ward", columns=(gn.Column(name="age", kind="number", low=18, high=90),))
+    >>> done = gn.publish(table, "opened", schema=schema, epsilon=1)
+    >>> release = gn.open_release("opened")
+    >>> release.data.num_rows, release.data.column_names
+    (2000, ['age'])
+    >>> release.sample(3).num_rows
+    3
+    """
     return verify(Path(path), key=None if key is None else Path(key), replay=replay).release
 
 

@@ -1,7 +1,7 @@
 """Eigenvalues with a bound of their error: a noise that is made for one eigensolver's habits would be made for a guess.
 
 The bound is computed from the answer (a posteriori), so it holds whatever the solver did; where it is larger than what
-the noise was made for, the eigenvalues are computed again with more digits. Proof: docs/proofs/eigenvalues.md.
+the noise was made for, the eigenvalues are computed again with more digits. Proof: docs/explanation/proofs/eigenvalues.md.
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ Integers = npt.NDArray[np.int64]
 
 def fine_grid(longest: float) -> float:
     """The largest power of two F such that rows of norm `longest` have exact squared norms on the grid 1/F."""
-    return 2.0 ** min(30, math.floor(26 - math.log2(max(longest, 1e-9)) - 1e-9))
+    return 2.0 ** min(
+        30, 26 - math.frexp(max(longest, 1e-9))[1]
+    )  # no logarithm: its last bit may differ on a worker
 
 
 def into_ball(U: Matrix, fine: float, out: Matrix | None = None) -> Matrix:

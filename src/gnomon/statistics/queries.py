@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -52,6 +53,10 @@ class Query(ABC):
     def counted(self) -> tuple[Binning, ...]:
         """The bins of columns whose cells it counts side by side, for all rows; they are public."""
         return ()
+
+    def margins(self, answer: Integers) -> Iterator[tuple[Binning | None, Integers, int]]:
+        """Counts of the bins of single attributes (None: the classes), and how many noisy numbers each of them adds up."""
+        return iter(())
 
     def release(self, exact: Integers, noise: Noise) -> Integers:
         """The exact answer with fresh noise."""
@@ -106,6 +111,10 @@ class Histogram(VectorQuery):
 
     def counted(self) -> tuple[Binning, ...]:
         return self.binnings if self.blocks == 1 else ()
+
+    def margins(self, answer: Integers) -> Iterator[tuple[Binning | None, Integers, int]]:
+        for binning, part in zip(self.binnings, self.split(answer.reshape(self.blocks, -1)), strict=True):
+            yield binning, part.sum(axis=0), self.blocks
 
     def split(self, answer: Integers) -> list[Integers]:
         """The counts (L, bins) of each attribute."""

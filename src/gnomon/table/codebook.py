@@ -352,11 +352,11 @@ def _of_croissant(document: dict[str, Any], label: str) -> Codebook:
     sets = {str(one.get("@id") or one.get("name")): one for one in document["recordSet"]}
     listed = {key: one for key, one in sets.items() if "data" in one}
     entries = {}
-    for one in sets.values():
+    for home, one in sets.items():
         if "data" in one:
             continue  # a list of categories that fields of others refer to
         for item in one.get("field", []):
-            name = str(item.get("name") or item["@id"]).rpartition("/")[2]
+            name = str(item.get("name") or item["@id"]).removeprefix(f"{home}/")
             word = (
                 next(iter(_texts(item.get("dataType", ""))), "").rpartition(":")[2].rpartition("/")[2].lower()
             )

@@ -68,7 +68,18 @@ def value_key(value: Scalar) -> str:
 
 
 class Column(BaseModel):
-    """A column as the custodian declares it; everything here is public."""
+    """A column as the custodian declares it; everything here is public.
+
+    Examples
+    --------
+    >>> age = Column(name="age", kind="number", low=0, high=110, integer=True)
+    >>> age.released, age.with_(high=120).high
+    (True, 120)
+    >>> Column(name="age", kind="number", low=0)
+    Traceback (most recent call last):
+        ...
+    gnomon.errors.SchemaError: The column 'age' has no high; declare it from public knowledge, ...
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -269,16 +280,20 @@ def _check_number(column: Column) -> None:
 def _check_category(column: Column) -> None:
     name = column.name
     if column.estimate:
-        if column.values or column.role != "target":
+        if column.values or column.ordered:
             raise SchemaError(
-                f"The category {name!r} has estimate = true, which only a target without values takes: its classes "
-                "are then found privately; declare its values, or remove them."
+                f"The category {name!r} has estimate = true, which takes no values and no order: its categories are "
+                "found privately; declare its values, or remove both."
+            )
+        if column.role == "target" and column.other is not None:
+            raise SchemaError(
+                f"The target {name!r} has both estimate = true and other; declare its values, or remove other."
             )
         return
     if not column.values:
         raise SchemaError(
             f'The column {name!r} has no values; declare its categories, as in values = ["a", "b"], '
-            'or use kind = "ignored".'
+            'write estimate = true, which pays for a private selection, or use kind = "ignored".'
         )
     texts = all(isinstance(value, str) for value in column.values)
     booleans = all(isinstance(value, bool) for value in column.values)

@@ -132,6 +132,16 @@ def open_database(
     `database` is a URL, an ADBC connection, a SQLAlchemy engine or connection, or a connection of psycopg, sqlite3 or
     DuckDB. It is read by a connection of its own: nobody else's transaction is touched, and what is not committed is not
     seen. (DuckDB's connections are used as they are.)
+
+    Examples
+    --------
+    >>> import gnomon as gn, sqlite3
+    >>> with sqlite3.connect("ward.db") as connection:
+    ...     done = connection.execute("CREATE TABLE ward (age INTEGER)")
+    ...     done = connection.executemany("INSERT INTO ward VALUES (?)", [(41,), (67,)])
+    >>> connection.close()
+    >>> gn.open_database("sqlite:///ward.db", table="ward").n_rows()
+    2
     """
     if (query is None) == (table is None):
         raise ParameterError("A database needs either a query or the name of a table; give one of the two.")

@@ -22,7 +22,7 @@ def diagnose(source: Source, schema: Schema, report: CheckReport) -> tuple[str, 
 
 
 def _of_column(source: Source, column: Column) -> Iterator[str]:
-    if column.missing_values or column.true or column.date_format:
+    if column.missing_values or column.true:
         return
     batch = next(source.batches([column.name], rows=ROWS, raw=True, as_written=True))
     array = plain(batch.column(0))
@@ -43,9 +43,15 @@ def _of_column(source: Source, column: Column) -> Iterator[str]:
             yield f"{where} numbers of another form; write {shown} under [table.csv] in the schema."
             return
     seen = look(cells, form or PLAIN)
-    if column.kind == "date" and seen.kind == "date" and seen.date_formats:
-        shown = " or ".join(f"date_format = {toml.value(one)}" for one in seen.date_formats)
-        yield f"{where} dates of another form; write {shown} for the column."
+    if column.kind == "date" and seen.kind == "date":
+        formats = " or ".join(f"date_format = {toml.value(one)}" for one in seen.date_formats)
+        if column.date_format not in (seen.date_formats or (None,)):
+            remedy = (
+                f"write {formats} for the column"
+                if formats
+                else "they are ISO dates, so leave out date_format"
+            )
+            yield f"{where} dates of another form; {remedy}."
     elif {"integer": "number"}.get(seen.kind, seen.kind) in {"boolean", "date", "number"} - {column.kind}:
         kind = "number" if seen.kind == "integer" else seen.kind
         yield f'{where} those of another kind; write kind = "{kind}" if they are, and what it needs.'

@@ -35,7 +35,18 @@ _ESTIMATE = "or estimate = true, which pays for a private estimate"
 
 
 class Draft(str):
-    """The TOML text of a schema that somebody still has to complete, in an editor or with `fill`."""
+    """The TOML text of a schema that somebody still has to complete, in an editor or with `fill`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gnomon import Schema
+    >>> draft = Schema.draft(pd.DataFrame({"age": [41, 67], "ward": ["north", "south"]}))
+    >>> len(draft.gaps())
+    2
+    >>> draft.fill({"age": (0, 110), "ward": ["north", "south"]})["ward"].values
+    ('north', 'south')
+    """
 
     names: tuple[str, ...] = ()  # of the columns
     remarks: tuple[str, ...] = ()  # sentences: what was chosen, for the custodian to confirm
@@ -186,7 +197,7 @@ def _open(name: str, keys: Mapping[str, Any]) -> list[str]:
     kind = keys["kind"]
     if kind == "category" and "values" not in keys and "estimate" not in keys:
         return [
-            '# values = ["", ""]  # or values_file = "codes.csv"; kind = "identifier" for a key or a name'
+            '# values = ["", ""]  # or values_file = "codes.csv", or estimate = true; a key or a name is an identifier'
         ]
     if kind not in ("number", "date") or "estimate" in keys:
         return []

@@ -351,18 +351,21 @@ def as_array(data: Any) -> Any:
     """Whatever can only be an array as one; anything else, and an array with masked cells, as it is."""
     if isinstance(data, np.ndarray):
         return data
-    if isinstance(data, list) or (
-        hasattr(data, "__array__") and eager_frame(data) is None and not _speaks(data)
-    ):
+    if isinstance(data, list) or (hasattr(data, "__array__") and not _speaks(data)):
         return np.asarray(data)
     return data
 
 
 def _speaks(data: Any) -> bool:
-    """Whether it is a table of its own kind."""
-    return isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(
+    """Whether it is a table of its own kind. Lazy ones are: to become an array, a Dask DataFrame would be computed here."""
+    if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or hasattr(
         data, "__arrow_c_stream__"
-    )
+    ):
+        return True
+    try:
+        return isinstance(nw.from_native(data, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    except nw.exceptions.DuplicateError:
+        return True  # refused with a sentence where it is opened
 
 
 def refuse_sparse(data: Any) -> None:

@@ -36,20 +36,20 @@ def find_gaps(text: str, folder: Path | None = None) -> Gaps:
     except SchemaError as problem:
         return Gaps((str(problem),), None)
     columns = document.get("columns", {})
-    sentences, good = [], {}
+    sentences, good, released = [], {}, False
     for name, body in columns.items() if isinstance(columns, dict) else ():
         try:
-            column_of(name, body, _policies(document), folder)
+            released |= column_of(name, body, _policies(document), folder).released
             good[name] = body
         except SchemaError as problem:
             sentences.append(str(problem))
-    if not good:
+    if not good or (sentences and not released):  # that nothing is released follows from the gaps alone
         return Gaps(tuple(sentences) or _whole(document, folder), None)
     try:
         kept = {key: part for key, part in document.items() if key != "rules" or not sentences}
         schema = Schema.of_document({**kept, "columns": good}, folder)
     except SchemaError as problem:
-        # a fault of the rest; that nothing is released, or a pattern fits nothing, may follow from the gaps alone
+        # a fault of the rest; that a pattern fits nothing may follow from the gaps alone
         rest = _whole({**document, "columns": good}, folder) if not sentences else (str(problem),)
         return Gaps((*sentences, *rest), None)
     return Gaps(tuple(sentences), schema, tuple(name for name in columns if name not in good))

@@ -1,4 +1,4 @@
-"""Columns before they can be encoded: numbers without bounds, and labels that nobody declared.
+"""Columns before they can be encoded: numbers without bounds, and categories that nobody declared.
 
 Both are private until a paid measurement has found bounds for the numbers, or selected some of the labels.
 """
@@ -21,6 +21,8 @@ from gnomon.table.encode import RawNumbers, RawRows, bounding_of
 from gnomon.table.rows import Part, RowSource
 from gnomon.table.schema import Schema
 
+Label = tuple[str, str]  # a column, and one of its labels as JSON
+
 
 @dataclass(frozen=True)
 class RawTable:
@@ -37,26 +39,28 @@ class RawTable:
             return RawRows(self.source, names)
         return RawNumbers(self.source, names, bounding, self.engine)
 
-    def labels(self, name: str) -> LabelRows:
-        """The column of a target without declared classes."""
-        return LabelRows(RawRows(self.source, (name,)), name)
+    def labels(self, names: tuple[str, ...]) -> LabelRows:
+        """Columns without declared categories."""
+        return LabelRows(RawRows(self.source, names), names)
 
 
 @dataclass(frozen=True)
 class LabelRows:
-    """One column of a source in parts, for counting its labels."""
+    """Some columns of a source in parts, for counting their labels."""
 
     rows: RawRows
-    column: str
+    columns: tuple[str, ...]
 
     def parts(self) -> Iterator[Part]:
         return self.rows.parts()
 
-    def distinct(self) -> tuple[str, ...]:
+    def distinct(self) -> tuple[Label, ...]:
         """All labels that occur, by name; private like the rows, so it goes into a query and nowhere else."""
-        found: set[str] = set()
+        found: set[Label] = set()
         for part in self.parts():
-            found.update(label_counts(part.load().column(self.column)))
+            batch = part.load()
+            for column in self.columns:
+                found.update((column, label) for label in label_counts(batch.column(column)))
         return tuple(sorted(found))
 
 

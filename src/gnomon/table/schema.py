@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from gnomon.errors import SchemaError
 from gnomon.table import toml
-from gnomon.table.column import Column, Kind, Scalar
+from gnomon.table.column import Column, Kind, Scalar, value_key
 from gnomon.table.form import TextForm
 from gnomon.table.mend import Mender
 from gnomon.table.pattern import assign, is_pattern
@@ -28,6 +28,7 @@ __all__ = ["Column", "Kind", "Scalar", "Schema"]
 FORMAT = 2
 POLICIES = ("missing",)  # what [defaults] may hold: rules for cells, never bounds
 LARGEST = 2**24  # characters of a schema that somebody sends
+OTHER = "other"  # the category of rows whose own was too rare to be found
 MOST_ROWS, MOST_PER_PERSON = 2**30, 2**16
 _TABLE = {  # the keys of [table]
     "name": "text",
@@ -43,7 +44,20 @@ _DOTTED = re.compile(
 
 
 class Schema(BaseModel):
-    """Columns in order, at most one of them the target; at least one is released."""
+    """Columns in order, at most one of them the target; at least one is released.
+
+    Examples
+    --------
+    >>> age = Column(name="age", kind="number", low=0, high=110)
+    >>> ward = Column(name="ward", kind="category", values=("north", "south"), role="target")
+    >>> schema = Schema(name="ward", columns=(age, ward))
+    >>> schema["age"].high, schema.target.name, [column.name for column in schema.features]
+    (110, 'ward', ['age'])
+    >>> Schema.loads(schema.dumps()) == schema
+    True
+    >>> Schema.of_arrays(2, bounds=(0, 1), classes=[0, 1]).target.values
+    (0, 1)
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -314,8 +328,16 @@ class Schema(BaseModel):
         return self._replacing({name: _paid(self[name], *pair) for name, pair in bounds.items()})
 
     def with_values(self, name: str, values: Sequence[Scalar]) -> Schema:
-        """The schema with the classes that a paid selection found, in place of `estimate = true`."""
-        return self._replacing({name: {"values": tuple(values), "estimate": False}})
+        """The schema with the categories that a paid selection found, in place of `estimate = true`.
+
+        Rows of a target that have none of them are missing; those of a feature have one more category, `other`.
+        """
+        changes: dict[str, Any] = {"values": tuple(values), "estimate": False}
+        if self[name].role != "target":
+            declared = self[name].other
+            other = OTHER if declared is None else value_key(declared)
+            changes |= {"values": tuple(dict.fromkeys([*map(value_key, values), other])), "other": other}
+        return self._replacing({name: changes})
 
     def ignoring(self, names: Sequence[str]) -> Schema:
         """The schema with some columns ignored: they are in the table and in no release of it."""
@@ -378,10 +400,11 @@ def _check_persons(schema: Schema) -> None:
             f"The schema names person = {person!r} but no rows_per_person; say how many rows of a person a release may "
             "use, as in rows_per_person = 1."
         )
-    for target in (column for column in schema.columns if column.role == "target"):
-        if target.kind == "category" and target.estimate:
+    for column in schema.columns:
+        if column.kind == "category" and column.estimate:
+            what = "classes" if column.role == "target" else "categories"
             raise SchemaError(
-                f"The classes of {target.name!r} cannot be estimated beside person; declare its values."
+                f"The {what} of {column.name!r} cannot be estimated beside person; declare its values."
             )
     if not 1 <= most <= MOST_PER_PERSON:
         raise SchemaError(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
+import pytest
 
 import gnomon as gn
+from gnomon.methods.charging import unaccounted
 from gnomon.release.analyst.columns import Columns
 from gnomon.release.analyst.projected import Labels, ProjectedAnswers
+from gnomon.release.folder import write_release
 
 VALUES = ("a", "b", "c", "d")
 COLUMNS = Columns(
@@ -57,3 +63,27 @@ def test_limited_tables_are_possible() -> None:
     assert abs(found.value.sum() - 400) < 1e-6
     low, high = found.interval()
     assert np.all((low >= 0) & (high <= 400))
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_release_of_one_or_two_components_says_that_it_knows_nothing(k: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    columns = (
+        gn.Column(name="ward", kind="category", values=("a", "b", "c")),
+        gn.Column(name="home", kind="boolean"),
+        gn.Column(name="ill", kind="boolean", role="target"),
+    )
+    table = pa.table(
+        {"ward": rng.choice(["a", "b", "c"], 80), "home": rng.random(80) < 0.5, "ill": rng.random(80) < 0.4}
+    )
+    schema = gn.Schema(name="t", columns=columns)
+    method = gn.JlLaplace(4.0, 0.0, schema=schema, n_components=k, random_state=1)
+    write_release(method.fit(table, charge=unaccounted), tmp_path / "out")
+    opened = gn.open_release(tmp_path / "out")
+    for asked, told in ((["ward", "ill"], 2), (["ward", "home"], 3), (["ward"], 2)):
+        counts = opened.marginal(asked).counts
+        low, high = counts.interval()
+        assert counts.value.sum() == pytest.approx(80)
+        assert np.isfinite(counts.standard_error).all() == (k >= told)
+        assert np.all(low >= 0)
+        assert np.all(high <= 80)

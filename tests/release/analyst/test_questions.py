@@ -167,7 +167,7 @@ def test_a_model_answers_by_its_counts_where_it_has_them(model: Opened) -> None:
     assert model.query("age").about == MODEL
     ages = model.marginal("age")
     assert ages.counts.value.sum() == pytest.approx(N, rel=0.01)
-    assert " to " in ages.values[0][0]
+    assert " to " in ages.values[1][0]
 
 
 def test_what_only_the_model_tells_is_marked(model: Opened) -> None:
@@ -252,3 +252,18 @@ def test_the_commands_print_what_the_library_answers(
     assert main(["distances", rows, "1"]) == 2
     assert "even number" in capsys.readouterr().err
     assert main(["distances", drawn, "0", "1"]) == 2
+
+
+def test_bins_of_numbers_are_named_by_their_values() -> None:
+    """Whole numbers by whole numbers, an atom by its value, though its bin is a few units of the grid wide."""
+    from gnomon.release.analyst.model import _labels
+    from gnomon.statistics.frame import Binning
+    from gnomon.table.encode import Group
+    from gnomon.table.rows import CELL
+
+    ends = np.array([-CELL + 1, round(-0.5 * CELL), CELL - 2, CELL])
+    group = Group("age", "number", slice(0, 1), False)
+    whole = gn.Column(name="age", kind="number", low=0, high=90, integer=True)
+    assert _labels(Binning((0,), ends), group, whole) == ["0", "1 to 22", "23 to 89", "90"]
+    number = gn.Column(name="age", kind="number", low=0, high=90)
+    assert _labels(Binning((0,), ends), group, number) == ["0", "0 to 22.5", "22.5 to 90", "90"]

@@ -54,6 +54,14 @@ class BlockiGauss(Compared, ModelRelease):
     n_components : "auto" or the number of encoded columns: the records are projected, not the columns.
     sketch_rows : r, or "auto": four for each column, at least 512, at most n.
     random_state : seeds the sampling of the model, never the sketch.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> method = gn.baseline.BlockiGauss(4.0, 1e-6, bounds=(0, 1)).fit(X)
+    >>> method.sample(5).shape, method.certificate_.holds
+    ((5, 3), True)
     """
 
     name: ClassVar[str] = "blocki"

@@ -58,6 +58,14 @@ class ExponentialMechanism(Compared, ModelRelease):
     candidates : K, or "auto": as many as make 2^25 cells, between 256 and 16,384.
     queries : how many half-spaces the databases are compared on.
     random_state : seeds the net, the queries and the drawing of rows, never the choice.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> method = gn.baseline.ExponentialMechanism(4.0, bounds=(0, 1)).fit(X)
+    >>> method.sample(5).shape, method.certificate_.holds
+    ((5, 3), True)
     """
 
     name: ClassVar[str] = "exponential"

@@ -29,6 +29,13 @@ class BernoulliIdentity(IdentityQuery):
     radius : rows are clipped to this length; by default to none.
     label_weight : how far a change of label moves a row, relative to a change of all features.
     random_state : seeds the projection, never the noise.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> gn.baseline.BernoulliIdentity(8.0, bounds=(0, 1), n_components=2).fit(X).sample().shape[0]
+    200
     """
 
     name: ClassVar[str] = "bernoulli-identity"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from gnomon.table.column import Column
 from gnomon.table.encode import Encoder, Group
 from gnomon.table.rows import CELL, Codes, Rows
 
+CHUNK = 2**14  # rows whose indicators are held at once
 FINE = 16  # integer steps to a unit of a score
 Sets = tuple[tuple[int, ...], ...]
 
@@ -110,7 +112,9 @@ class JointCounts(VectorQuery):
 
     def of_batch(self, rows: Rows) -> Integers:
         codes = {i: self.attributes[i].of(rows) for i in sorted({i for one in self.sets for i in one})}
-        found = []
+        if len(self.sets) > len(codes) and all(len(one) == 2 for one in self.sets):
+            return self._pairs(codes)
+        found = [np.zeros(0, dtype=np.int64)]
         for one, size in zip(self.sets, self.sizes(), strict=True):
             place = np.zeros(len(rows), dtype=np.int64)
             for i in one:
@@ -118,8 +122,32 @@ class JointCounts(VectorQuery):
             found.append(np.bincount(place, minlength=size))
         return np.concatenate(found).astype(np.int64)
 
+    def _pairs(self, codes: dict[int, Codes]) -> Integers:
+        """All pairs at once, by products of indicators: whole numbers that doubles hold exactly."""
+        starts, end = {}, 0
+        for i in codes:
+            starts[i], end = end, end + self.attributes[i].size
+        n = len(next(iter(codes.values())))
+        together = np.zeros((end, end))
+        for first in range(0, n, CHUNK):
+            some = {i: one[first : first + CHUNK] for i, one in codes.items()}
+            H = np.zeros((len(next(iter(some.values()))), end))
+            for i, one in some.items():
+                H[np.arange(len(one)), starts[i] + one] = 1.0
+            together += H.T @ H
+        places = {i: slice(start, start + self.attributes[i].size) for i, start in starts.items()}
+        return np.concatenate([together[places[i], places[j]].ravel() for i, j in self.sets]).astype(np.int64)
+
     def sensitivity(self, norm: Norm, loss: Spendable) -> Sensitivity:
         return histogram(norm, columns=len(self.sets), adjacency=loss.adjacency).protecting(loss)
+
+    def margins(self, answer: Integers) -> Iterator[tuple[Binning | None, Integers, int]]:
+        for one, table in zip(self.sets, self.split(answer), strict=True):
+            for place, i in enumerate(one):
+                if self.attributes[i].ends is None:
+                    others = tuple(axis for axis in range(len(one)) if axis != place)
+                    counts = table.sum(axis=others)
+                    yield self.attributes[i].binning, counts, table.size // len(counts)
 
     def split(self, answer: Integers) -> list[Integers]:
         """The counts of every set, with a dimension for each attribute."""
@@ -137,7 +165,8 @@ class Dependence(Query):
     Claim. Replacing a record changes 2 n R by at most 6 + 4/n, n the public number of rows.
     Proof. The joint shares move by 2/n in L1; the product of the two margins by 2/n + 2/n + 4/n^2, since each margin moves
     by 2/n. Times n, and rounded down to a step, a score moves by at most `change` steps.
-    Worst pair: two columns that agree in every row, and a record that leaves the diagonal (6 - O(1/n)).
+    Worst pair: a record moves from (a, b), which is rarer than independence says, to (a', b'), two rare values that only
+    occur together: 5.9 at 4,000 rows.
     """
 
     counts: JointCounts

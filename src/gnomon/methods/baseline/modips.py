@@ -40,6 +40,14 @@ class Modips(Compared, ModelRelease):
     n_components : "auto" or the number of encoded columns: this method has no other dimension.
     rows : "clip" keeps relative lengths; "normalise" scales every row to length 1, as RON-Gauss does.
     random_state : seeds the sampling of the model, never the noise.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> method = gn.baseline.Modips(4.0, bounds=(0, 1)).fit(X)
+    >>> method.sample(5).shape, method.certificate_.holds
+    ((5, 3), True)
     """
 
     name: ClassVar[str] = "modips"

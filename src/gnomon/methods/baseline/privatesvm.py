@@ -52,6 +52,14 @@ class PrivateSvm(Compared, Release):
     C : how much the errors count beside the length of w.
     radius : rows are clipped to this length; by default half the largest that an encoded row can have.
     random_state : nothing here is drawn from it.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> y = (X[:, 0] > 0.5).astype(int)
+    >>> gn.baseline.PrivateSvm(8.0, 1e-6, bounds=(0, 1), classes=[0, 1]).fit(X, y).predict(X[:3]).shape
+    (3,)
     """
 
     name: ClassVar[str] = "private-svm"

@@ -126,6 +126,13 @@ class PcaIdentity(SubspaceIdentity):
     epsilon, delta, schema, bounds, target, task, n_components, radius, label_weight, random_state : as BernoulliIdentity.
     share : the directions' share of epsilon.
     public : rows of the same schema that anybody may see; the directions then come from them and cost nothing.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> gn.baseline.PcaIdentity(8.0, bounds=(0, 1), n_components=2).fit(X).sample().shape[0]
+    200
     """
 
     name: ClassVar[str] = "pca-identity"
@@ -153,6 +160,14 @@ class LdaIdentity(SubspaceIdentity):
     ----------
     epsilon, delta, schema, bounds, target, radius, label_weight, share, public, random_state : as PcaIdentity.
     n_components : at most the number of classes less one, which is what "auto" takes.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    >>> y = (X[:, 0] > 0.5).astype(int)
+    >>> gn.baseline.LdaIdentity(8.0, bounds=(0, 1), classes=[0, 1]).fit(X, y).sample()[0].shape[0]
+    200
     """
 
     name: ClassVar[str] = "lda-identity"

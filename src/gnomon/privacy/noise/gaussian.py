@@ -8,7 +8,7 @@ numpy's log is within 8 units in the last place (documented: 4).
 ln U), independent standard normals. float64 knows the first 64 bits of each and errs by less than `_ERROR`
 sigma; a value at least that far from the nearest half-integer is rounded right whatever the further bits are.
 All others, and the U within 2^-18 of 0 or 1 for which the bound does not hold, are evaluated in integer
-interval arithmetic with as many further bits as the rounding needs. docs/proofs/noise-rounded-gaussian.md has
+interval arithmetic with as many further bits as the rounding needs. docs/explanation/proofs/noise-rounded-gaussian.md has
 the error bound.
 """
 

@@ -9,7 +9,7 @@ numpy's log is within 8 units in the last place (documented: 4).
 + q) = P(|K| >= k): M has the law of |K|, and a fair sign finishes it (a sign at 0 changes nothing). float64
 decides M from the first 63 bits of U wherever -scale ln U + b is farther than its error from an integer; the
 rest, and U below 2^-18, are decided in integer interval arithmetic with further bits.
-docs/proofs/noise-discrete-laplace.md has the bound.
+docs/explanation/proofs/noise-discrete-laplace.md has the bound.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Integer noise for symmetric matrices: Gaussian, matrix Laplace, and Laplace on the upper triangle.
 
-What each costs a release is proved in `sensitivity.py` and docs/proofs; here is only what is drawn: one matrix
+What each costs a release is proved in `sensitivity.py` and docs/explanation/proofs; here is only what is drawn: one matrix
 (q, q), or `blocks` independent ones (blocks, q, q) in one call.
 """
 
@@ -50,7 +50,7 @@ def matrix_laplace(q: int, scale: Fraction | int | float, blocks: int | None = N
     *Claim.* Exactly that law (`TOTAL_VARIATION` = 0). Before rounding, its density f satisfies |ln f(Z + D) -
     ln f(Z)| <= |D|_* / (2 scale) for symmetric D; so with scale = T / epsilon it makes a sum of outer
     products of rows with squared norm at most T purely epsilon-private when one row is replaced.
-    *Proof.* docs/proofs/noise-matrix-laplace.md: the normals are exact to any digit; the products are
+    *Proof.* docs/explanation/proofs/noise-matrix-laplace.md: the normals are exact to any digit; the products are
     integers; an entry whose rounding the digits left out could change is computed again from more digits.
     Blocks of a batch share nothing but the random words' stream, of which each has words of its own.
     """

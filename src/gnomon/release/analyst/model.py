@@ -7,6 +7,7 @@ what the model gets wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,9 +22,11 @@ from gnomon.release.analyst.columns import MISSING, Columns
 from gnomon.release.analyst.estimates import COUNTED, MODEL, Estimates
 from gnomon.release.analyst.linear import Matrix, Quantity, Vector, constrained
 from gnomon.statistics.frame import Binning
-from gnomon.statistics.queries import CellMoments, Histogram, Moments
+from gnomon.statistics.queries import CellMoments, Moments
 from gnomon.table.encode import Group
 from gnomon.table.rows import CELL, Codes, Rows
+
+GRID_DIGITS, SAME = 6, 1e-6  # of a column's width: what the grid of encoded cells surely keeps
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,15 @@ class ModelAnswers:
     def target_table(self) -> Estimates:
         """The sizes of the classes: measured with the moments of every class, as a rule."""
         L = self.columns.encoder.target.classes
+        counted = [
+            (counts.astype(np.float64), one.noise.diagonal * math.sqrt(added))
+            for one in self.measurements
+            for binning, counts, added in _inner(one.query).margins(one.answer)
+            if binning is None and len(counts) == L
+        ]
+        if counted:
+            average, noise = _averaged(counted)
+            return self._limited(Estimates(average, np.full(L, noise)))
         for one in reversed(self.measurements):
             query = _inner(one.query)
             if isinstance(query, Moments) and query.constant and query.by_class and query.blocks == L:
@@ -168,29 +180,29 @@ class ModelAnswers:
         return Estimates(found.value, found.standard_error, centre=found.centre, least=0.0, about=COUNTED)
 
     def _counted(self, group: Group) -> Iterator[Counted]:
-        """The measured counts of an attribute, averaged where two rounds counted the same bins."""
+        """The measured counts of an attribute, averaged where the same bins were counted more than once."""
         place = tuple(range(group.place.start, group.place.stop - group.indicator))
         found: list[Counted] = []
         for one in self.measurements:
-            query = _inner(one.query)
-            if not isinstance(query, Histogram):
-                continue
-            parts = query.split(one.answer.reshape(query.blocks, -1))
-            for binning, part in zip(query.binnings, parts, strict=True):
-                if binning.columns != place or binning.bins < 2:
-                    continue
-                noise = one.noise.diagonal * np.sqrt(query.blocks)
-                found.append(Counted(binning, part.sum(axis=0).astype(np.float64), float(noise)))
-        if len(found) > 1 and _same(found[0].binning, found[-1].binning):
-            w = np.array([1 / max(one.noise, 1e-12) ** 2 for one in found])
-            counts = np.average([one.counts for one in found], axis=0, weights=w)
-            found = [Counted(found[0].binning, counts, float(1 / np.sqrt(w.sum())))]
+            for binning, counts, added in _inner(one.query).margins(one.answer):
+                if binning is not None and binning.columns == place and binning.bins >= 2:
+                    noise = one.noise.diagonal * math.sqrt(added)
+                    found.append(Counted(binning, counts.astype(np.float64), noise))
+        if len(found) > 1 and all(_same(found[0].binning, one.binning) for one in found):
+            counts, noise = _averaged([(one.counts, one.noise) for one in found])
+            found = [Counted(found[0].binning, counts, noise)]
         yield from found
 
 
 def _inner(query: Any) -> Any:
     """The query inside of one that only changes how rows are seen."""
     return getattr(query, "query", query)
+
+
+def _averaged(found: list[tuple[Vector, float]]) -> tuple[Vector, float]:
+    """The average of independent noisy counts, each by its noise, and the noise of that."""
+    w = np.array([1 / max(noise, 1e-12) ** 2 for _, noise in found])
+    return np.average([counts for counts, _ in found], axis=0, weights=w), float(1 / np.sqrt(w.sum()))
 
 
 def _same(a: Binning, b: Binning) -> bool:
@@ -235,8 +247,19 @@ def _labels(binning: Binning, group: Group, column: Any) -> list[str]:
     elif group.kind == "ordered" and binning.bins - (binning.indicator is not None) == len(column.values):
         found = [value_key(value) for value in column.values]
     else:
-        found = [f"{a:.6g} to {b:.6g}" for a, b in zip(*_natural(binning, column), strict=True)]
+        width = float(np.ptp(_natural(binning, column)))
+        found = [_interval(a, b, width, column) for a, b in zip(*_natural(binning, column), strict=True)]
     return [*found, MISSING] if binning.indicator is not None else found
+
+
+def _interval(a: float, b: float, width: float, column: Any) -> str:
+    """An interval in words, or the one value of an atom, whose bin is a few units of the grid wide."""
+    a, b = (float(np.round(end / width, GRID_DIGITS) * width) for end in (a, b))
+    if b - a <= 2 * width * 10.0**-GRID_DIGITS:
+        return f"{a:.6g}"
+    if column.kind == "number" and column.integer:  # atoms at its ends have bins of their own
+        a, b = math.ceil(a + SAME), math.floor(b - SAME)
+    return f"{a:.6g} to {b:.6g}" if a < b else f"{a:.6g}"
 
 
 def _natural(binning: Binning, column: Any) -> tuple[Vector, Vector]:

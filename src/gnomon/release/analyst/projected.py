@@ -108,11 +108,10 @@ class ProjectedAnswers:
         seen = quantity.constant + Z @ a
         cross = Z.T @ Y
         rest = cross - np.outer(u, u @ cross) / float(u @ u)
-        own = (
-            self.labels.noise**2
-            * (totals._square[0] - float(u @ totals.Y @ u) / float(u @ u))
-            / (totals.k - 1)
-        )
+        if totals.k == 1:  # no other direction tells how far the projection leads astray
+            return seen @ Y, np.full(Y.shape[1], np.inf)
+        left = totals._square[0] - float(u @ totals.Y @ u) / float(u @ u)
+        own = self.labels.noise**2 * left / (totals.k - 1)
         spread = np.maximum((rest**2).sum(axis=0) / (totals.k - 1) - own, 0.0)
         variance = float(a @ a) * spread + self.labels.noise**2 * float(seen @ seen)
         return seen @ Y, np.sqrt(variance)
