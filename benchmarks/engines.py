@@ -1,14 +1,15 @@
 """Engines beside the bare loop of the same engine, how cost grows, and row releases on every engine.
 
-    python benchmarks/engines.py moments --rows 1000000 5000000 --engines local dask spark
-    python benchmarks/engines.py moments --rows 1000000 --engines postgresql --database postgresql://...
-    python benchmarks/engines.py synthesizer --rows 1000000
-    python benchmarks/engines.py rows --rows 2000000 --columns 50
+    python benchmarks/engines.py moments --rows 1000000 5000000 20000000 --engines local dask spark
+    python benchmarks/engines.py moments --rows 1000000 5000000 --engines postgresql --database postgresql://...
+    python benchmarks/engines.py synthesizer --rows 1000000 5000000 20000000
+    python benchmarks/engines.py rows --rows 10000000 --columns 50
     python benchmarks/engines.py growth --by rows columns classes cells
 
 Processor times are of this process and of all that it has started (a database server is not one of these), in one run;
-workers are warmed up first. Memory is the largest of any one process that no file stands behind, looked at five times a
-second (Linux). The bare loop sums X'X over the same row groups, in tasks of the same engine.
+workers are warmed up first. Memory is what no file stands behind, looked at five times a second (Linux): the largest of
+the driver, of each of the two workers, and of any Java process. The bare loop sums X'X over the same row groups, in
+tasks of the same engine. With --folder, tables stay there for another run.
 """
 
 from __future__ import annotations
@@ -49,11 +50,28 @@ PLAIN = {"compression": "none", "use_dictionary": False}  # tables that are writ
 CLUSTERS = ("dask", "spark")
 
 
-def write_table(path: Path, rows: int, columns: int, *, plain: bool = False) -> None:
-    """As a stream, in a process of its own, whose memory is not measured here."""
-    form = PLAIN if plain else {}
-    code = f"from moments import *; make_table(Path({str(path)!r}), {rows}, {columns}, **{form!r})"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+def table_in(folder: str | Path, rows: int, columns: int) -> Path:
+    """Written as a stream, in a process of its own, whose memory is not measured here, unless it is there."""
+    path = Path(folder) / f"{rows}x{columns}.parquet"
+    if not path.exists():
+        code = f"from moments import *; make_table(Path({str(path)!r}), {rows}, {columns}, **{PLAIN!r})"
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+    return path
+
+
+@contextmanager
+def tables(args: argparse.Namespace, rows: Sequence[int]) -> Iterator[Iterator[Path]]:
+    """One table after the other; each is deleted before the next, unless a folder was named."""
+    with tempfile.TemporaryDirectory(dir=args.folder) as own:
+
+        def one_by_one() -> Iterator[Path]:
+            for n in rows:
+                path = table_in(args.folder or own, n, args.columns)
+                yield path
+                if args.folder is None:
+                    path.unlink()
+
+        yield one_by_one()
 
 
 # --- what is measured ---
@@ -73,18 +91,21 @@ def processor_time() -> float:
 
 
 class Peak(threading.Thread):
-    """The largest memory of this process, and of any other that it has started, in megabytes."""
+    """The largest memory of this process, and of each that it has started, in megabytes."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.mine, self.others, self.over = 0.0, 0.0, threading.Event()
+        self.mine, self.java, self.others, self.over = 0.0, 0.0, dict[int, float](), threading.Event()
 
     def run(self) -> None:
         me = psutil.Process()
         while not self.over.wait(0.2):
             self.mine = max(self.mine, _held(me.pid))
-            python = [one for one in me.children(recursive=True) if "java" not in _name(one)]
-            self.others = max([self.others, *(_held(one.pid) for one in python)])
+            for one in me.children(recursive=True):
+                if "java" in _name(one):
+                    self.java = max(self.java, _held(one.pid))
+                else:
+                    self.others[one.pid] = max(self.others.get(one.pid, 0.0), _held(one.pid))
 
 
 def _name(process: psutil.Process) -> str:
@@ -110,7 +131,8 @@ class Cost:
     processors: float = 0.0
     seconds: float = 0.0
     driver: float = 0.0  # megabytes
-    worker: float = 0.0
+    workers: tuple[float, ...] = ()  # the two largest
+    java: float = 0.0
 
 
 @contextmanager
@@ -122,7 +144,16 @@ def measured() -> Iterator[Cost]:
     cost.processors, cost.seconds = processor_time() - used, time.perf_counter() - started
     peak.over.set()
     peak.join()
-    cost.driver, cost.worker = peak.mine, peak.others
+    cost.driver, cost.java = peak.mine, peak.java
+    cost.workers = tuple(sorted(peak.others.values(), reverse=True)[:2])
+
+
+def memory(*costs: Cost) -> str:
+    """The driver; each worker; Java."""
+    told = [f"{max(cost.driver for cost in costs):.0f}"]
+    largest = [max(some) for some in zip(*(cost.workers for cost in costs), strict=False)]
+    told += [", ".join(f"{one:.0f}" for one in largest), f"{max(cost.java for cost in costs):.0f}"]
+    return " | ".join("" if one == "0" else one for one in told)
 
 
 # --- the bare loop ---
@@ -249,25 +280,22 @@ def compare(name: str, path: Path, tiny: Path, columns: int, database: str | Non
             encoding, moments = ours(engine, open_source(path), columns)
     n, clock = pq.read_metadata(path).num_rows, [cost.seconds for cost in (loop, moments, encoding)]
     print(
-        f"| {n / 1e6:g} | {name} | {loop.processors:.1f} | {moments.processors / loop.processors:.2f} "
-        f"| {encoding.processors / loop.processors:.2f} | {', '.join(f'{one:.0f}' for one in clock)} "
-        f"| {max(encoding.worker, moments.worker):.0f} | {max(encoding.driver, moments.driver):.0f} |",
+        f"| {n / 1e6:g} | {name} | {loop.processors:.1f} | {moments.processors:.1f} | {encoding.processors:.1f} "
+        f"| {moments.processors / loop.processors:.2f} | {', '.join(f'{one:.0f}' for one in clock)} "
+        f"| {memory(encoding, moments)} |",
         flush=True,
     )
 
 
 def run_moments(args: argparse.Namespace) -> None:
     print(
-        "| million rows | engine | bare loop, s | moments | encoding | seconds by the clock | worker MB | driver MB |"
+        "| million rows | engine | bare loop, s | moments, s | encoding, s | moments / loop | by the clock, s "
+        "| driver MB | workers MB | Java MB |"
     )
-    print("|---|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        tiny = Path(folder) / "tiny.parquet"
-        write_table(tiny, 10_000, args.columns)
-        for n in args.rows:
-            path = Path(args.folder or folder) / f"{n}x{args.columns}.parquet"
-            if not path.exists():
-                write_table(path, n, args.columns)
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    with tables(args, args.rows) as paths, tempfile.TemporaryDirectory() as own:
+        tiny = table_in(own, 10_000, args.columns)
+        for path in paths:
             for name in args.engines:
                 compare(name, path, tiny, args.columns, args.database)
 
@@ -277,37 +305,45 @@ def run_moments(args: argparse.Namespace) -> None:
 
 def run_releases(args: argparse.Namespace, methods: dict[str, dict[str, Any]]) -> None:
     print(
-        "| million rows | method | engine | s of processors | s by the clock | passes | worker MB | driver MB |"
+        "| million rows | method | engine | s of processors | s by the clock | passes | driver MB | workers MB | Java MB |"
     )
-    print("|---|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        path, tiny = Path(folder) / "table.parquet", Path(folder) / "tiny.parquet"
-        write_table(tiny, 10_000, args.columns, plain=True)
-        for n in args.rows:
-            write_table(path, n, args.columns, plain=True)
+    print("|---|---|---|---|---|---|---|---|---|")
+    chosen = args.methods or list(methods)
+    with tables(args, args.rows) as paths, tempfile.TemporaryDirectory() as own:
+        tiny = table_in(own, 10_000, args.columns)
+        for path in paths:
+            n = pq.read_metadata(path).num_rows
             for name in args.engines:
                 with engine_of(name) as engine:
-                    _fitted(next(iter(methods)), methods, tiny, args.columns, engine)
-                    for method in methods:
+                    _fitted(chosen[0], methods, tiny, args.columns, engine)
+                    for method in chosen:
                         with measured() as cost:
                             passes = _fitted(method, methods, path, args.columns, engine)
                         print(
-                            f"| {n / 1e6:g} | {method} | {name} | {cost.processors:.1f} | {cost.seconds:.0f} | {passes} "
-                            f"| {cost.worker:.0f} | {cost.driver:.0f} |",
+                            f"| {n / 1e6:g} | {method} | {name} | {cost.processors:.1f} | {cost.seconds:.0f} "
+                            f"| {len(passes)} | {memory(cost)} |",
                             flush=True,
                         )
-            path.unlink()
+                        if args.passes:
+                            print("; ".join(f"{stage}: {used:.1f} s" for stage, used in passes), flush=True)
 
 
-def _fitted(name: str, methods: dict[str, dict[str, Any]], path: Path, columns: int, engine: Engine) -> int:
-    """Fit, and count the passes over the rows that it has told of."""
+def _fitted(
+    name: str, methods: dict[str, dict[str, Any]], path: Path, columns: int, engine: Engine
+) -> list[tuple[str, float]]:
+    """Fit; the passes over the rows that it has told of, each with the processor seconds until its last rows."""
     stages: dict[str, int] = {}
-    passes = 0
+    passes: list[tuple[str, float]] = []
+    begun = processor_time()
 
     def progress(stage: str, done: int, total: int | None) -> None:
-        nonlocal passes
-        passes += done < stages.get(stage, done + 1)
+        nonlocal begun
+        if done < stages.get(stage, done + 1):
+            passes.append((stage, 0.0))
         stages[stage] = done
+        if done == total:
+            now = processor_time()
+            passes[-1], begun = (stage, now - begun), now
 
     method = METHODS[name](**methods[name], schema=make_schema(columns))
     method.fit(path, engine=engine, progress=progress)
@@ -372,12 +408,14 @@ def point(by: str, value: int, folder: str | None) -> dict[str, float]:
 
 def _streamed(n: int, folder: str | None) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        path = Path(place) / "table.parquet"
-        write_table(path, n, 20, plain=True)
+        path = table_in(place, n, 20)
+        with measured() as loop:
+            bare(LOCAL, path)
         encoding, moments = ours(LOCAL, open_source(path), 20)
     return {
         "s": moments.processors,
         "encoding s": encoding.processors,
+        "bare s": loop.processors,
         "MB": max(encoding.driver, moments.driver),
     }
 
@@ -411,9 +449,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--engines", nargs="*", default=["local", *CLUSTERS])
+    parser.add_argument("--methods", nargs="*", help="of rows; by default all")
+    parser.add_argument("--passes", action="store_true", help="what each pass of a release costs")
     parser.add_argument("--database", help="the URL of a PostgreSQL server, for the engine postgresql")
     parser.add_argument(
-        "--folder", help="where tables are written; those of moments stay there, for another engine"
+        "--folder", help="where tables are written and stay, for another run; by default a temporary folder"
     )
     parser.add_argument("--by", nargs="*", default=list(GROWTH))
     parser.add_argument("--most", type=int, default=50_000_000, help="rows, of growth by rows")

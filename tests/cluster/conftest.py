@@ -160,7 +160,7 @@ def killing(seen: Path) -> Iterator[list[int]]:
     killed: list[int] = []
 
     def kill() -> None:
-        for _ in range(1500):
+        for _ in range(3000):
             for path in seen.iterdir():
                 os.kill(int(path.name), signal.SIGKILL)
                 killed.append(int(path.name))

@@ -93,6 +93,19 @@ def test_a_frame_whose_worker_is_lost_is_evaluated_again_from_the_start(
     del source
 
 
+def test_a_persisted_frame_is_refused_and_so_is_what_is_made_of_it(
+    engine: DaskEngine, table: pd.DataFrame, schema: Schema
+) -> None:
+    frame = dd.from_pandas(table, npartitions=3)
+    kept = engine.client.persist(frame)
+    for persisted in (kept, kept[kept.x > 2]):
+        source = DaskSource(persisted, schema)
+        source.engine(engine)
+        with pytest.raises(EngineError, match="A persisted frame cannot be released: a part that is lost"):
+            source.n_rows()
+    assert DaskSource(frame, schema)._persisted() is False
+
+
 def _boom(part: pd.DataFrame) -> pd.DataFrame:
     if len(part):
         raise ValueError(f"1-800-SECRET {part.iloc[0].tolist()}")

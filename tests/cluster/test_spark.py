@@ -41,14 +41,35 @@ def test_a_frame_that_changes_at_every_evaluation_is_refused(
         source.n_rows()
 
 
-def test_a_frame_of_random_choices_that_is_persisted_has_one_result(
+def test_random_choices_of_one_seed_are_released_as_they_were_written(
     cluster: Any, engine: SparkEngine, table: pd.DataFrame, schema: Schema
 ) -> None:
-    source = SparkSource(cluster.frame(table, 3).where(sql.rand() < 0.5).persist(), schema)
+    """rand() has one seed in a plan; a local checkpoint has no lineage, so that no part of it is ever computed again."""
+    session = engine.session
+    given = session.createDataFrame(pa.Table.from_pandas(table)).where(sql.rand() < 0.5)
+    shuffled = cluster.frame(table, 3).where(sql.rand() < 0.5).localCheckpoint()
+    for frame in (given, shuffled):
+        source = SparkSource(frame, schema)
+        source.engine(engine)
+        once, again = (pa.Table.from_batches(source.batches(["x", "z"])) for _ in range(2))
+        assert once.equals(again)
+        assert once.num_rows == source.n_rows() < len(table)
+
+
+def test_a_persisted_frame_is_refused_and_so_is_what_is_made_of_it(
+    cluster: Any, engine: SparkEngine, table: pd.DataFrame, schema: Schema
+) -> None:
+    frame = cluster.frame(table, 3).persist()
+    for persisted in (frame, frame.where("x > 2").withColumn("z", sql.col("z") / 2)):
+        source = SparkSource(persisted, schema)
+        source.engine(engine)
+        with pytest.raises(EngineError, match="A persisted frame cannot be released: a part that is lost"):
+            source.n_rows()
+    assert frame.storageLevel.useMemory  # left as it was
+    frame.unpersist()
+    source = SparkSource(frame, schema)
     source.engine(engine)
-    once, again = (pa.Table.from_batches(source.batches(["x", "z"])) for _ in range(2))
-    assert once.equals(again)
-    assert once.num_rows == source.n_rows() < len(table)
+    assert source.n_rows() == len(table)
 
 
 class Slow:
@@ -130,6 +151,7 @@ import sys
 import numpy as np, pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from gnomon.engine.spark import SparkEngine
+from gnomon.errors import EngineError
 from gnomon.methods import METHODS
 from gnomon.table import persons
 from gnomon.table.schema import Schema
@@ -148,6 +170,12 @@ for name in ("schema", "persons"):
     there = METHODS["ron-gauss"](**exact).fit(frame, engine=engine, progress=lambda *now: told.append(now))
     assert all(np.array_equal(a.value, b.value) for a, b in zip(here.answers_, there.answers_, strict=True))
 assert told[-1][1] == told[-1][2]
+try:
+    METHODS["ron-gauss"](**exact).fit(frame.persist(), engine=engine)
+except EngineError as refusal:
+    assert "A persisted frame cannot be released" in str(refusal)
+else:
+    raise AssertionError("a persisted frame was released")
 session.stop()
 """
 
@@ -162,7 +190,7 @@ def release(table: pd.DataFrame, schema: Schema, persons: Schema, leftovers: Pat
     def run(code: str, url: str, **more: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-W", "ignore", "-c", code, str(leftovers), url]
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=240, env=kept | more, check=False
+            command, capture_output=True, text=True, timeout=400, env=kept | more, check=False
         )
 
     return run

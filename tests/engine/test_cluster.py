@@ -274,6 +274,21 @@ def test_noisy_rows_come_from_committed_files_once(engine: Restless, tmp_path: P
     del rows
 
 
+def test_noisy_rows_that_are_not_as_many_as_the_table_has_are_refused(
+    engine: Restless, tmp_path: Path
+) -> None:
+    source, got = open_source(a_file(tmp_path / "t.parquet")), []
+    rows = engine.encode(RawRows(source, ("x", "kind")), Encoder(Schema.loads(COLUMNS)), stage="x")
+    with pytest.raises(EngineError, match="another number of rows than it has; nothing was counted"):
+        engine.write(rows, _but_one, got.append, stage="x")
+    assert not got
+    del rows
+
+
+def _but_one(rows: Any) -> Any:
+    return _uniform(rows)[1:]
+
+
 def _uniform(rows: Any) -> Any:
     return np.frombuffer(os.urandom(8 * len(rows)), np.int64).reshape(-1, 1)
 
@@ -326,7 +341,7 @@ def test_problems_of_tasks_quote_no_cell() -> None:
         added([Outcome(np.zeros(1)), Task(boom, cluster.versions())(1)]).get()
 
 
-@pytest.mark.parametrize("what", ["Python", "gnomon", "numpy", "pyarrow"])
+@pytest.mark.parametrize("what", ["Python", "gnomon", "numpy", "pyarrow", "the committer"])
 def test_a_worker_of_another_version_does_not_start(what: str) -> None:
     outcome = Task(len, {**cluster.versions(), what: "0.0"})([1])
     assert outcome.problem is not None

@@ -16,6 +16,11 @@ def engine_named(
     name: str = "local", cluster: str | None = None, shared: str | None = None
 ) -> Iterator[Engine | None]:
     """The engine, for as long as it is used; None leaves the choice to the table."""
+    if "token=" in (cluster or "").lower():
+        raise ParameterError(
+            "The address of the cluster holds a token, which other users of this machine can see; leave it out, and set "
+            "SPARK_CONNECT_AUTHENTICATE_TOKEN in the environment."
+        )
     if name == "local":
         if cluster is not None or shared is not None:
             raise ParameterError(

@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 
 from gnomon.engine.base import Encodes, Integers, Progress, Summed, quiet
-from gnomon.engine.committed import Block, CommittedRows, SharedFolder, blocks_of, commit, pieces
+from gnomon.engine.committed import COMMITTER, Block, CommittedRows, SharedFolder, blocks_of, commit, pieces
 from gnomon.engine.local import LOCAL, one_blas_thread
 from gnomon.engine.memory import reuse_heaps
 from gnomon.engine.shuffle import Gather, Scatter, buckets_for
@@ -35,7 +35,7 @@ TASKS = 4  # of a fold, for every slot of the cluster: what a lost worker costs 
 
 
 def versions() -> dict[str, str]:
-    """What must be equal on all machines for the same cells to become the same integers."""
+    """What must be equal on all machines for the same cells to become the same integers, committed once."""
     import pyarrow as pa
 
     return {
@@ -43,6 +43,7 @@ def versions() -> dict[str, str]:
         "gnomon": metadata.version("gnomon"),
         "numpy": np.__version__,
         "pyarrow": pa.__version__,
+        "the committer": COMMITTER,
     }
 
 
@@ -312,8 +313,10 @@ class ClusterEngine(ABC):
                 progress(stage, rows, kept.n)
             for path, group in items:  # only when all are committed does a reader see the first
                 with open(path, "rb") as file:
-                    for _ in group:
-                        sink(np.load(file, allow_pickle=False))
+                    for block in group:
+                        mapped = np.load(file, allow_pickle=False)
+                        _check_rows(len(mapped), block.rows)
+                        sink(mapped)
         finally:
             folder.delete()
 

@@ -35,6 +35,7 @@ UNLINKED = (
     errno.ENOSYS,
     errno.EMLINK,
 )  # what file systems without hard links say
+COMMITTER = "1"  # the way of committing, which must be the same on all workers
 PREFIX, NEW, LOCK = f"gnomon-rows-{HERE}-", f"gnomon-new-{HERE}-", "lock"
 
 

@@ -21,7 +21,7 @@ from gnomon.table.schema import Schema
 
 try:
     import dask
-    from distributed import Client, LocalCluster, Security, as_completed, get_client
+    from distributed import Client, LocalCluster, Security, as_completed, futures_of, get_client
 except ImportError:
     raise EngineError("The engine dask is not installed; install gnomon[dask].") from None
 
@@ -140,6 +140,9 @@ class DaskSource(StagedSource):
                 self._engine = DaskEngine(processes=False)
         return self._engine
 
+    def _persisted(self) -> bool:
+        return bool(futures_of(self._frame))
+
     def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
         for _ in range(EVALUATIONS):
             folder, whole = SharedFolder(self._own().place), False
@@ -152,7 +155,7 @@ class DaskSource(StagedSource):
                     folder.delete()
         raise EngineError(
             "Workers were lost at each of several evaluations of the frame, whose rows might have been counted twice; "
-            "persist it, or write it to files, and release those."
+            "write it to files, and release those."
         )
 
     def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> tuple[list[StagedFragment], bool]:

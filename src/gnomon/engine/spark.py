@@ -6,7 +6,9 @@ import os
 import pickle
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
 from functools import cached_property
+from io import StringIO
 from typing import Any
 
 import pyarrow as pa
@@ -140,6 +142,12 @@ class SparkSource(StagedSource):
             self._engine = SparkEngine(session=self._frame.sparkSession)
         return self._engine
 
+    def _persisted(self) -> bool:
+        """By the plan of the frame, which also tells of frames that it is made from; Spark prints it and no more."""
+        with problems(), redirect_stdout(StringIO()) as plan:
+            self._frame.select("*").explain()
+        return "InMemoryTableScan" in plan.getvalue()
+
     def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
         folder = SharedFolder(self._own().place)
         try:
@@ -165,8 +173,8 @@ class SparkSource(StagedSource):
         found = sorted((row["place"], pickle.loads(row["outcome"]).get()) for row in rows)
         if (sum(n for _, (n, _) in found), sum(h for _, (_, h) in found)) != (again[0], int(again[1] or 0)):
             raise EngineError(
-                "The frame gives other rows at every evaluation, so that a record might be counted twice; persist "
-                "it, or write it to a table or to files, and release those."
+                "The frame gives other rows at every evaluation, so that a record might be counted twice; write it to a "
+                "table or to files, and release those."
             )
         return [StagedFragment(_part(str(folder.path), place), n, names) for place, (n, _) in found]
 

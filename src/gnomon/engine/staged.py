@@ -3,6 +3,9 @@
 A lazy frame may give other rows at every evaluation (`rand()`, a lost worker, a shuffle without order). So its released
 columns are written once, partition by partition, when the first of its rows is needed. The check, the count, estimated
 bounds and the encoding all read these files: what was checked is what is released.
+
+A persisted frame is refused. Where a worker is lost, the parts that it held are computed again, beside parts that are
+left of the first evaluation. If the frame has no fixed result, a record may then be in two parts, at every later read.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from gnomon.engine.committed import SharedFolder, commit
+from gnomon.errors import EngineError
 from gnomon.table.base import Source, reading, unique_names
 from gnomon.table.rows import BATCH
 from gnomon.table.schema import Schema
@@ -74,8 +78,17 @@ class StagedSource(Source):
     def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
         """Evaluate the frame once and commit its partitions."""
 
+    @abstractmethod
+    def _persisted(self) -> bool:
+        """Whether parts of an earlier evaluation are kept on the cluster."""
+
     @cached_property
     def _files(self) -> tuple[SharedFolder, list[StagedFragment]]:
+        if self._persisted():
+            raise EngineError(
+                "A persisted frame cannot be released: a part that is lost is computed again beside the others, so that a "
+                "record might be counted twice; give the frame as it was before, or write it to files and release those."
+            )
         with reading(self.label):
             return self._stage(pa.schema([self._all.field(name) for name in self._staged]))
 
