@@ -89,6 +89,18 @@ def test_no_cell_in_any_answer_of_the_journey(page: Any, tmp_path: Path) -> None
     page("released_rows", id=opened["id"])
     page("draw_rows", id=opened["id"], rows=5)
     page("certificate", id=opened["id"])
+    page("marginal", id=opened["id"], columns=["ward"])
+    page("query", id=opened["id"], terms=["share", "ward=north"])
+    drawn = page.done(page("draw_file", id=opened["id"], rows=9, out=str(folder / "drawn.csv")))
+    assert drawn["state"] == "done", drawn
+    page("cap", account="ward", epsilon=300.0, delta=1e-4)
+    settings = {"epsilon": 200.0, "delta": 0.0, "method": "jl-laplace", "even_if_useless": True}
+    rows = page.done(page("release", id=id, out=str(folder / "records"), **settings))
+    assert rows["state"] == "done", rows
+    records = page("open_folder", path=str(folder / "records"))
+    page("released_rows", id=records["id"])
+    page("distances", id=records["id"], row=0, others=[1, 2])
+    page("neighbours", id=records["id"], row=7, count=3)
     page.view(page("view_report", id=opened["id"])["address"])
     assert page.done(page("verify", path=out))["state"] == "done"
     worth = page.done(page("evaluate", id=id, release=out, test=str(held), trials=1))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,10 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 )
 SERIOUS = ("serious", "critical")
+PASTED = (
+    "name\tkind\tlow\thigh\tvalues\trole\nsex\tcategory\t\t\tf|m\t\nward\tcategory\t\t\tnorth|south|east\t\n"
+    "admitted\tdate\t2000-01-01\t2030-12-31\t\t\noutcome\tcategory\t\t\thome|care|died\ttarget\nnobody\tnumber\t0\t1\t\t"
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,6 +41,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "tests/browser" in str(item.path):
             item.add_marker(pytest.mark.skip(reason=why))
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a page is looked at."""
+
+    width: int
+    height: int
+    dark: bool
+
+    @property
+    def words(self) -> str:
+        return f"{'phone' if self.width < 600 else 'desktop'}-{'dark' if self.dark else 'light'}"
+
+
+LOOKS = [Look(*size, dark) for size in ((1280, 900), (390, 800)) for dark in (False, True)]
 
 
 class Server:
@@ -81,10 +103,49 @@ class Browser:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.usual = Look(width, height, dark)
+        self.look(self.usual)
+
+    def look(self, how: Look) -> None:
+        """Show the page at a width, light or dark."""
+        metrics = {
+            "width": how.width,
+            "height": how.height,
+            "deviceScaleFactor": 1,
+            "mobile": how.width < 600,
+        }
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        theme = {"name": "prefers-color-scheme", "value": "dark" if how.dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [theme]})
+
+    def step(self, name: str) -> None:
+        """Desktop and phone, light and dark: nothing sticks out, and axe-core finds nothing serious.
+
+        Where GNOMON_SCREENSHOTS names a folder, pictures of it are kept there.
+        """
+        kept = os.environ.get("GNOMON_SCREENSHOTS")
+        for how in LOOKS:
+            self.look(how)
+            # what follows the width or the theme is drawn in the next frames
+            self.driver.execute_async_script(
+                "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 60)))"
+            )
+            if kept:
+                self.picture(Path(kept) / f"{name}-{how.words}.png")
+            self.fits()
+            self.accessible()
+        self.look(self.usual)
+
+    def picture(self, path: Path) -> None:
+        self.run("scrollTo(0, 0)")
+        size = self.run("return [innerWidth, Math.min(3000, document.documentElement.scrollHeight)]")
+        clip = {"x": 0, "y": 0, "width": size[0], "height": max(size[1], 300), "scale": 1}
+        if self.all("dialog[open]"):
+            clip["height"] = self.run("return innerHeight")
+        told = {"clip": clip, "captureBeyondViewport": not self.all("dialog[open]")}
+        made = self.driver.execute_cdp_cmd("Page.captureScreenshot", told)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(made["data"]))
 
     def run(self, script: str, *given: Any) -> Any:
         return self.driver.execute_script(script, *given)
@@ -107,7 +168,10 @@ class Browser:
         return str(self.run("return document.body.innerText"))
 
     def has(self, words: str, seconds: float = 30.0) -> None:
-        self.wait(lambda: words in self.text, seconds, f"{words!r} is not on the page:\n{self.text[:3000]}")
+        try:
+            self.wait(lambda: words in self.text, seconds)
+        except Exception as problem:
+            raise AssertionError(f"{words!r} is not on the page:\n{self.text[:3000]}") from problem
 
     def lacks(self, words: str) -> None:
         self.wait(lambda: words not in self.text, what=f"{words!r} is still on the page")
@@ -136,7 +200,10 @@ class Browser:
 
     def type(self, label: str, text: str, within: str = "body") -> None:
         control = self.field(label, within)
-        self.run("arguments[0].scrollIntoView({block: 'center'}); arguments[0].select()", control)
+        self.run(
+            "const one = arguments[0]; one.scrollIntoView({block: 'center'}); one.focus(); one.select()",
+            control,
+        )
         control.send_keys(text)
 
     def keys(self, *keys: str) -> None:
@@ -162,8 +229,8 @@ class Browser:
 
     def accessible(self) -> None:
         """axe-core finds nothing serious on the page as it is now."""
-        if not AXE.exists():
-            pytest.skip("axe-core is not there; `make test-browser` fetches it from npm.")
+        if not AXE.exists():  # which a test of its own says
+            return
         # by the driver, whose scripts the page's policy does not concern
         self.run(AXE.read_text(encoding="utf-8"))
         found = self.driver.execute_async_script(
@@ -176,6 +243,58 @@ class Browser:
         """Nothing sticks out of the width of the screen."""
         wide = self.run("return [document.documentElement.scrollWidth, innerWidth, visualViewport.width]")
         assert wide[0] <= wide[2] + 1, wide
+
+    # The steps that every test walks
+
+    def open_table(self, server: Server) -> None:
+        self.driver.get(server.address)
+        self.has("Which table shall be released?")
+        self.press("A file")
+        self.press("ward.parquet", "dialog")
+        self.press("Choose", "dialog")
+        self.press("Open the table")
+        self.press("Say what everyone may know")
+        self.has("What may everyone know?")
+        self.one(".grid [data-row]")
+
+    def complete(self) -> None:
+        """Fill in the schema of the ward: by names, by a paste, by a pattern."""
+        self.press("All suggestions")
+        self.has("got bounds by name")
+        self.press("Paste…")
+        self.run("arguments[0].value = arguments[1]", self.one("dialog textarea"), PASTED)
+        self.press("Fill in", "dialog")
+        self.has("4 columns filled in. 1 name in it is not in the table: nobody.")
+        self.press("Pattern…")
+        pattern = self.one("dialog input")
+        pattern.clear()
+        pattern.send_keys("lab_*")
+        self.press("Go on", "dialog")
+        self.has("All columns lab_*")
+        self.type("Lowest that could occur", "0", "dialog")
+        self.type("Highest that could occur", "200", "dialog")
+        self.press("Keep", "dialog")
+        self.has("Nothing is left open.")
+
+    def cap(self, epsilon: str) -> None:
+        self.press("Set a cap…")
+        self.type("Epsilon", epsilon, "dialog")
+        self.press("Set the cap", "dialog")
+        self.lacks("A cap for")
+
+    def tab_to(self, words: str, most: int = 80) -> None:
+        """Tab, and Tab again, to what says these words."""
+        from selenium.webdriver.common.keys import Keys
+
+        here = (
+            "const one = document.activeElement; if (one.matches('h1, h2')) return ''; "
+            "return one.ariaLabel || one.innerText || one.labels?.[0]?.innerText || ''"
+        )
+        for _ in range(most):
+            if str(self.run(here)).strip().startswith(words):
+                return
+            self.keys(Keys.TAB)
+        raise AssertionError(f"no way by Tab to {words!r}; the focus is on {self.run(here)!r}")
 
     def complaints(self) -> list[str]:
         """What the browser complained about: errors, refused requests, violated policies."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import gnomon as gn
+from gnomon.privacy.ledger import Ledger
 from gnomon.release.verify import verify
+from gnomon.table.column import Column
 from gnomon.table.schema import Schema
 
 pytest.importorskip("selenium", reason="The page in a real browser is tested by `make test-browser`.")
@@ -18,50 +23,6 @@ from selenium.webdriver.common.keys import Keys
 
 Write = Callable[..., Path]
 Browse = Callable[..., Any]
-
-PASTED = (
-    "name\tkind\tlow\thigh\tvalues\trole\nsex\tcategory\t\t\tf|m\t\nward\tcategory\t\t\tnorth|south|east\t\n"
-    "admitted\tdate\t2000-01-01\t2030-12-31\t\t\noutcome\tcategory\t\t\thome|care|died\ttarget\nnobody\tnumber\t0\t1\t\t"
-)
-
-
-def open_table(page: Any, server: Any) -> None:
-    page.driver.get(server.address)
-    page.has("Which table shall be released?")
-    page.press("A file")
-    page.press("ward.parquet", "dialog")
-    page.press("Choose", "dialog")
-    page.press("Open the table")
-    page.has("columns")
-    page.press("Say what everyone may know")
-    page.has("What may everyone know?")
-    page.one(".grid [data-row]")
-
-
-def complete(page: Any) -> None:
-    page.press("All suggestions")
-    page.has("got bounds by name")
-    page.press("Paste…")
-    page.run("arguments[0].value = arguments[1]", page.one("dialog textarea"), PASTED)
-    page.press("Fill in", "dialog")
-    page.has("4 columns filled in. 1 name in it is not in the table: nobody.")
-    page.press("Pattern…")
-    pattern = page.one("dialog input")
-    pattern.clear()
-    pattern.send_keys("lab_*")
-    page.press("Go on", "dialog")
-    page.has("All columns lab_*")
-    page.type("Lowest that could occur", "0", "dialog")
-    page.type("Highest that could occur", "200", "dialog")
-    page.press("Keep", "dialog")
-    page.has("Nothing is left open.")
-
-
-def cap(page: Any, epsilon: str) -> None:
-    page.press("Set a cap…")
-    page.type("Epsilon", epsilon, "dialog")
-    page.press("Set the cap", "dialog")
-    page.lacks("A cap for")
 
 
 def test_the_whole_journey_of_forty_columns(
@@ -75,10 +36,10 @@ def test_the_whole_journey_of_forty_columns(
     page.driver.get(server.address)
     page.has("Which table shall be released?")
     assert "token" not in page.driver.current_url
-    page.accessible()
+    page.step("table")
     page.press("A file")
     page.press("ward.parquet", "dialog")
-    page.accessible()
+    page.step("chooser")
     page.type("Path", "/etc/passwd", "dialog")
     page.press("Choose", "dialog")
     page.has("outside the folders")
@@ -89,10 +50,10 @@ def test_the_whole_journey_of_forty_columns(
     page.press("Choose", "dialog")
     page.press("Open the table")
     page.has("40 columns")
-    page.accessible()
+    page.step("columns")
     page.press("Say what everyone may know")
     page.has("to be completed")
-    page.accessible()
+    page.step("schema")
 
     # a bound below the other, undone by the keyboard; a number that can be misread
     page.run("arguments[0].focus()", page.one('.grid [data-row="1"][data-column="2"]'))
@@ -108,11 +69,11 @@ def test_the_whole_journey_of_forty_columns(
     page.keys("1", ",", "0", "0", "0", Keys.ENTER)
     page.has("can be read in two ways")
     page.ctrl("z")
-    complete(page)
+    page.complete()
     assert Schema.load(folder / "schema.toml").target.name == "outcome"  # type: ignore[union-attr]
     page.press("Check cells…")
     page.has("FOR YOUR EYES ONLY")
-    page.accessible()
+    page.step("check")
     page.press("Close", "dialog footer")
 
     # a reload in the middle: the schema is there
@@ -123,11 +84,11 @@ def test_the_whole_journey_of_forty_columns(
     page.press("Choose a budget")
     page.has("What it buys")
     page.has("reference table of your schema", 90)
-    page.accessible()
+    page.step("budget")
     page.type("Epsilon", "a lot")
     assert page.field("Epsilon").get_attribute("aria-invalid")
     page.type("Epsilon", "1")
-    cap(page, "0.5")
+    page.cap("0.5")
     page.has("it would be refused")
     page.press("Go on to the release")
     page.has("What will be made")
@@ -144,7 +105,7 @@ def test_the_whole_journey_of_forty_columns(
     # the release: a folder that exists, then one that does not
     page.press("Go on to the release")
     page.has("What will be made")
-    page.accessible()
+    page.step("release")
     (folder / "taken").mkdir()
     page.type("The release folder", str(folder / "taken"))
     page.keys(Keys.TAB)
@@ -153,7 +114,7 @@ def test_the_whole_journey_of_forty_columns(
     page.press("Make the release", "main")
     page.has("The release is made", 120)
     page.wait(lambda: page.all("iframe"))
-    page.accessible()
+    page.step("made")
     assert verify(folder / "out").replayed
     page.driver.switch_to.frame(page.one("figure.report iframe"))
     page.has("The guarantee in plain words")
@@ -167,14 +128,14 @@ def test_the_whole_journey_of_forty_columns(
     page.type("Real rows that were not released", str(folder / "held-out.parquet"))
     page.press("Compare")
     page.has("COMPARES WITH THE REAL DATA, NOT FOR RELEASE", 120)
-    page.accessible()
+    page.step("worth")
 
     # accounts, and a folder that is not in order
     page.driver.get(f"{server.origin}/#/accounts")
     page.has("epsilon 1 of 3 spent, 2 left")
     page.press("History")
     page.has("The chain of these entries ends in")
-    page.accessible()
+    page.step("accounts")
     page.type("Release folder", str(folder))
     page.press("Verify")
     page.has("not in order")
@@ -190,7 +151,23 @@ def test_the_whole_journey_of_forty_columns(
     page.type("Release folder", str(folder / "out"))
     page.press("Open", "main .card")
     page.has("The first released rows")
-    page.accessible()
+    page.type("Column", "nobody")
+    page.press("Ask", "form")
+    page.has("has no column 'nobody'")
+    page.type("Column", "ward")
+    page.press("Ask", "form")
+    page.has("95% interval")
+    assert page.run(
+        "return [...document.querySelectorAll('.answer tbody th')].map((one) => one.innerText)"
+    ) == [
+        "north",
+        "south",
+        "east",
+    ]
+    page.type("Only rows with these cells", "sex=f")
+    page.press("Draw rows", "form p")
+    page.has("Rows drawn now from the model")
+    page.step("analyst")
     assert page.run(
         "return performance.getEntriesByType('resource').every((one) => one.name.startsWith(location.origin))"
     )
@@ -203,7 +180,7 @@ def test_three_hundred_columns_stay_fluid(
 ) -> None:
     write_ward(n=500, labs=290)
     page = browse()
-    open_table(page, server)
+    page.open_table(server)
     assert len(page.all(".grid .inner .row")) < 60
     frames = page.driver.execute_async_script(
         """const done = arguments[0], view = document.querySelector('.grid .scroll'), times = [];
@@ -235,7 +212,7 @@ def test_three_hundred_columns_stay_fluid(
     page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="2"]'))
     page.paste("\n".join("0\t150" for _ in range(90)))
     page.has("90 columns filled in")
-    complete(page)
+    page.complete()
     schema = Schema.load(folder / "schema.toml")
     assert len(schema.released) == 298
     page.press("Choose a budget")
@@ -250,7 +227,7 @@ def test_three_hundred_columns_stay_fluid(
 def test_a_phone_in_the_dark(server: Any, folder: Path, browse: Browse, write_ward: Write) -> None:
     write_ward(n=300)
     page = browse(width=390, height=800, dark=True)
-    open_table(page, server)
+    page.open_table(server)
     page.fits()
     page.accessible()
     page.run("arguments[0].click()", page.one('.grid [data-row="1"][data-column="0"]'))
@@ -259,7 +236,7 @@ def test_a_phone_in_the_dark(server: Any, folder: Path, browse: Browse, write_wa
     page.accessible()
     page.type("Highest that could occur", "115", "dialog")
     page.press("Keep", "dialog")
-    complete(page)
+    page.complete()
     page.press("Choose a budget")
     page.has("What it buys")
     page.fits()
@@ -278,7 +255,7 @@ def test_a_phone_in_the_dark(server: Any, folder: Path, browse: Browse, write_wa
 def test_two_tabs_of_one_table(server: Any, folder: Path, browse: Browse, write_ward: Write) -> None:
     write_ward(n=50)
     page = browse()
-    open_table(page, server)
+    page.open_table(server)
     address = page.driver.current_url
     first = page.driver.current_window_handle
     page.run("window.open(arguments[0])", address)
@@ -304,10 +281,10 @@ def test_a_killed_server_and_a_release_that_is_resumed(
 ) -> None:
     write_ward(n=400_000, labs=40)
     page = browse()
-    open_table(page, server)
-    complete(page)
+    page.open_table(server)
+    page.complete()
     page.press("Choose a budget")
-    cap(page, "3")
+    page.cap("3")
     page.press("Go on to the release")
     page.type("The release folder", str(folder / "out"))
     page.press("Make the release", "main")
@@ -334,8 +311,8 @@ def test_a_release_is_stopped_and_the_page_says_what_that_costs(
 ) -> None:
     write_ward(n=400_000, labs=40)
     page = browse()
-    open_table(page, server)
-    complete(page)
+    page.open_table(server)
+    page.complete()
     page.press("Choose a budget")
     page.press("Go on to the release")
     page.type("The release folder", str(folder / "out"))
@@ -346,6 +323,96 @@ def test_a_release_is_stopped_and_the_page_says_what_that_costs(
     page.press("Stop it", "dialog")
     page.has("It was stopped.", 60)
     assert not (folder / "out").exists()
+
+
+def test_distances_and_neighbours_of_records(server: Any, folder: Path, browse: Browse) -> None:
+    rng = np.random.default_rng(3)
+    pq.write_table(pa.table({name: rng.random(300) for name in "abcd"}), folder / "x.parquet")
+    schema = Schema(columns=tuple(Column(name=name, kind="number", low=0, high=1) for name in "abcd"))
+    how = {"epsilon": 500, "delta": 0, "method": "jl-laplace", "ledger": Ledger(folder / "ledger")}
+    gn.publish(folder / "x.parquet", folder / "rows", schema=schema, **how)
+    page = browse()
+    page.driver.get(server.address)
+    page.has("Which table shall be released?")
+    page.driver.get(f"{server.origin}/#/analyst/{quote(str(folder / 'rows'), safe='')}")
+    page.has("One noisy row for each record.")
+    question = page.field("Question")
+    question.send_keys("How far")
+    page.type("to rows", "1 2x")
+    page.press("Ask", "form")
+    page.has("The rows must be whole numbers")
+    page.type("to rows", "1 2 299")
+    page.press("Ask", "form")
+    page.wait(lambda: len(page.all(".answer tbody tr")) == 3)
+    question.send_keys("Which records")
+    page.type("Released row", "300")
+    page.press("Ask", "form")
+    page.has("from 0 to 299")
+    page.type("Released row", "7")
+    page.press("Ask", "form")
+    page.wait(lambda: len(page.all(".answer tbody tr")) == 5)
+    page.step("neighbours")
+
+
+def test_ten_thousand_columns(server: Any, folder: Path, browse: Browse) -> None:
+    names = [f"a_{i}" for i in range(10_000)]
+    pq.write_table(pa.table({name: [0.1, 0.2] for name in names}), folder / "ward.parquet")
+    page = browse()
+    page.open_table(server)
+    page.has("10,000 columns to be completed")
+    assert len(page.all(".grid .inner .row")) < 60
+    page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="2"]'))
+    page.ctrl("a")
+    page.has("10,000 selected")
+    page.press("Edit…", ".bulk")
+    page.type("Lowest that could occur", "0", "dialog")
+    page.type("Highest that could occur", "1", "dialog")
+    page.press("Keep", "dialog")
+    page.has("Nothing is left open.", 60)
+    page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="0"]'))
+    page.ctrl(Keys.END)
+    page.wait(lambda: page.run("return document.activeElement.dataset.row") == "9999")
+    page.fits()
+
+
+def test_the_page_answers_while_verdicts_are_made(
+    server: Any, folder: Path, browse: Browse, write_ward: Write
+) -> None:
+    """The dials of 300 columns are moved many times: words follow at once, and only the last verdict is shown."""
+    write_ward(n=20_000, labs=290)
+    page = browse()
+    page.open_table(server)
+    page.complete()
+    page.press("Choose a budget")
+    page.has("reference table of your schema", 60)
+    page.wait(lambda: page.one(".judged").get_attribute("aria-busy") == "false")
+    frames, late = page.driver.execute_async_script(
+        """const done = arguments[0], slider = document.querySelector('input[type=range]'), frames = [];
+        const words = () => document.querySelector('.attack strong').textContent;
+        const before = words();
+        let last = performance.now(), at = null, over = false;
+        const frame = (now) => { frames.push(now - last); last = now; if (!over) requestAnimationFrame(frame); };
+        requestAnimationFrame(frame);
+        const end = () => { over = true; done([frames, performance.now() - at]); };
+        const look = () => (words() !== before || performance.now() - at > 9000 ? end() : setTimeout(look, 10));
+        const move = (left) => {
+          slider.value = String(Number(slider.value) - 20);
+          slider.dispatchEvent(new Event('input'));
+          if (left) return setTimeout(move, 50, left - 1);
+          at = performance.now();
+          return look();
+        };
+        move(15);"""
+    )
+    assert sorted(frames)[len(frames) // 2] < 100, frames
+    assert late < 3000
+    page.wait(lambda: page.one(".judged").get_attribute("aria-busy") == "false")
+    asked = page.run(
+        "return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/api/verdicts')).length"
+    )
+    assert asked <= 5  # one at first, and few for sixteen moves
+    tiles = page.all(".tile strong")
+    assert sum(int(one.text.replace(",", "")) for one in tiles) == 298
 
 
 def test_hostile_names_are_shown_as_text(server: Any, folder: Path, browse: Browse) -> None:
@@ -367,6 +434,15 @@ def test_hostile_names_are_shown_as_text(server: Any, folder: Path, browse: Brow
     page.press("Open the table")
     page.press("Say what everyone may know")
     page.has("<script>window.hacked=1</script>")
+    page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="0"]'))
+    page.ctrl("a")
+    copied = page.run(
+        "const data = new DataTransfer(); document.activeElement.dispatchEvent(new ClipboardEvent('copy', "
+        "{clipboardData: data, bubbles: true, cancelable: true})); return data.getData('text/plain')"
+    )
+    assert "\n'=1+1\t" in copied  # a spreadsheet would run it
+    assert "\n=1+1" not in copied
+    page.keys(Keys.ESCAPE)
     page.run("arguments[0].click()", page.one('.grid [data-row="0"][data-column="0"]'))
     page.has("Lowest that could occur")
     assert page.run("return window.hacked") is None

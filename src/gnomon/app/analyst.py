@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 
 from gnomon.app.actions import action
 from gnomon.app.jobs import Job
 from gnomon.app.releasing import promise
 from gnomon.app.workspace import Workspace
-from gnomon.errors import DataError
+from gnomon.commands.output import format_of, new_file, write_tables
+from gnomon.commands.sample import conditions
+from gnomon.errors import DataError, ParameterError
 from gnomon.release.folder import Opened
 from gnomon.release.folder import open_release as read_release
+from gnomon.release.formats import FORMATS
 from gnomon.release.verify import verify as verify_release
+from gnomon.table.base import reading
 
 SHOWN = 20  # released rows on the page
 LARGEST_PAGE = 2**25  # bytes of a report
@@ -28,7 +35,7 @@ def open_folder(work: Workspace, *, path: str) -> dict[str, Any]:
     folder = work.places.inside(path)
     opened = read_release(folder)
     id = hashlib.sha256(str(folder).encode("utf-8", "replace")).hexdigest()[:16]
-    work.releases[id] = opened
+    work.keep(id, opened)
     certificate = opened.certificate
     return {
         "id": id,
@@ -36,9 +43,9 @@ def open_folder(work: Workspace, *, path: str) -> dict[str, Any]:
         "title": opened.schema.name,
         "method": certificate.method,
         "rows": certificate.released_rows,
-        "columns": [column.name for column in opened.schema.released],
+        "columns": [{"name": column.name, "kind": column.kind} for column in opened.schema.released],
         "synthetic": opened.synthetic,
-        "components": opened.map.components_only,
+        "records": opened.map.row_law is not None,
         "files": sorted(certificate.files),
         **promise(certificate),
     }
@@ -73,20 +80,59 @@ def certificate(work: Workspace, *, id: str) -> dict[str, Any]:
 
 @action
 def released_rows(work: Workspace, *, id: str) -> dict[str, Any]:
-    """The first released rows."""
+    """The first released rows; the file may be large, and no more of it is read."""
     opened = work.release(id)
-    _own(opened, opened.data_file)
-    return as_cells(opened.data.slice(0, SHOWN))
+    file = _own(opened, opened.data_file)
+    with reading(f"The file {file.name} of the release"):
+        if file.suffix == ".parquet":
+            opened_file = pq.ParquetFile(file)
+            first, schema = next(opened_file.iter_batches(batch_size=SHOWN), None), opened_file.schema_arrow
+        else:
+            stream = pyarrow.csv.open_csv(file)
+            first, schema = next(iter(stream), None), stream.schema
+        return as_cells(pa.Table.from_batches([] if first is None else [first.slice(0, SHOWN)], schema))
 
 
 @action
-def draw_rows(work: Workspace, *, id: str, rows: int) -> dict[str, Any]:
-    """gnomon sample: fresh rows from the model, which cost nothing; the first are shown."""
+def draw_rows(work: Workspace, *, id: str, rows: int, given: list[str] | None = None) -> dict[str, Any]:
+    """gnomon sample: fresh rows from the model, which cost nothing; a few are shown."""
     if not 1 <= rows <= SHOWN:
-        raise DataError(
-            f"The page draws from 1 to {SHOWN} rows; 'gnomon sample' writes any number to a file."
-        )
-    return as_cells(pa.concat_tables(work.release(id).model.given_batches(rows, secrets.randbits(62), None)))
+        raise DataError(f"The page shows from 1 to {SHOWN} rows; write more of them to a file.")
+    model = work.verified(id).model
+    drawn = model.given_batches(rows, secrets.randbits(62), _conditions(model, given))
+    return as_cells(pa.concat_tables(drawn))
+
+
+@action
+def draw_file(
+    work: Workspace, *, id: str, rows: int, out: str, given: list[str] | None = None
+) -> dict[str, Any]:
+    """gnomon sample --out FILE."""
+    if rows < 1:
+        raise ParameterError("The number of rows must be at least 1.")
+    path = work.places.new(out)
+    format = format_of(path)
+    model = work.verified(id).model
+    FORMATS[format].check(model.data_schema_)
+    condition = _conditions(model, given)
+
+    def run(job: Job) -> dict[str, Any]:
+        def told() -> Iterator[pa.Table]:
+            count = 0
+            for table in model.given_batches(rows, secrets.randbits(62), condition):
+                count += table.num_rows
+                job("drawing rows", count, rows)
+                yield table
+
+        with new_file(path) as file:
+            write_tables(file, told(), format)
+        return {"out": str(path), "rows": rows}
+
+    return work.jobs.start(Job("draw", None, passes=1), run).status()
+
+
+def _conditions(model: Any, given: list[str] | None) -> dict[str, Any] | None:
+    return conditions(given or [], {c.name: c.kind for c in model.data_schema_.released}) or None
 
 
 def as_cells(table: pa.Table) -> dict[str, Any]:

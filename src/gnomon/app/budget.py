@@ -88,7 +88,7 @@ def verdicts(
 ) -> dict[str, Any]:
     """gnomon plan, by column: how good each would be, and with `remedies` what would make it better; reads no cell.
 
-    It takes seconds for hundreds of columns, so that of several questions about a table only the last is answered.
+    Of several questions about a table only the last is answered.
     """
     found = work.project(id)
     with found.asked() as last:
@@ -98,7 +98,8 @@ def verdicts(
         guarantee = promised(schema, epsilon, delta, unit=Unit.ROW, adjacency=Adjacency(adjacency))
         n = public_rows(found, guarantee)
         chosen = method or choose(schema, n, guarantee)
-        seen = predict(schema, n, guarantee, method=chosen, remedies=remedies)
+        with work.jobs.filters:
+            seen = predict(schema, n, guarantee, method=chosen, remedies=remedies)
         return {**seen.to_dict(), "overtaken": False, "remedies": remedies, "useless": seen.everything_lost}
 
 

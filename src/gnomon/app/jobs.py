@@ -64,7 +64,8 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, str] = {}
         self._threads: dict[str, Thread] = {}
-        self._lock, self._releasing = Lock(), Lock()
+        self._lock, self._heavy = Lock(), Lock()
+        self.filters = Lock()  # of warnings, which a process has once: held by whoever sets them for a moment
 
     def __getitem__(self, id: str) -> Job:
         if id not in self._jobs:
@@ -75,7 +76,10 @@ class Jobs:
     def running(self) -> list[Job]:
         return [job for job in list(self._jobs.values()) if job.state == "running"]
 
-    def start(self, job: Job, work: Callable[[Job], Any], key: str | None = None) -> Job:
+    def start(
+        self, job: Job, work: Callable[[Job], Any], key: str | None = None, *, heavy: bool = False
+    ) -> Job:
+        """Begin work; of what is heavy, one piece runs at a time, and of what has a key, no second is taken."""
         with self._lock:
             if key is not None and key in self._keys:
                 raise ParameterError(
@@ -86,18 +90,20 @@ class Jobs:
             self._jobs[job.id] = job
             if key is not None:
                 self._keys[key] = job.id
-        thread = Thread(target=self._run, args=(job, work, key), name=f"gnomon-{job.kind}", daemon=True)
+        thread = Thread(
+            target=self._run, args=(job, work, key, heavy), name=f"gnomon-{job.kind}", daemon=True
+        )
         self._threads[job.id] = thread
         thread.start()
         return job
 
-    def _run(self, job: Job, work: Callable[[Job], Any], key: str | None) -> None:
+    def _run(self, job: Job, work: Callable[[Job], Any], key: str | None, heavy: bool) -> None:
         try:
-            if key is None:
-                job.result = work(job)
-            else:
-                with self._releasing, _notes(job):  # warnings are caught for a whole process
+            if heavy:
+                with self._heavy, _notes(job, self.filters):
                     job.result = work(job)
+            else:
+                job.result = work(job)
             job.state = "done"
         except Stopped as stopped:
             job.error, job.state = str(stopped), "stopped"
@@ -122,14 +128,16 @@ class Jobs:
 class _notes:  # noqa: N801 - a context manager
     """Warnings of gnomon become notes of the job; those of other libraries might quote data and are dropped."""
 
-    def __init__(self, job: Job) -> None:
-        self._job, self._catching = job, warnings.catch_warnings()
+    def __init__(self, job: Job, filters: Lock) -> None:
+        self._job, self._filters, self._catching = job, filters, warnings.catch_warnings()
 
     def __enter__(self) -> None:
-        self._catching.__enter__()
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", GnomonWarning)
-        warnings.showwarning = lambda message, *_, **__: self._job.notes.append(str(message))
+        with self._filters:
+            self._catching.__enter__()
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", GnomonWarning)
+            warnings.showwarning = lambda message, *_, **__: self._job.notes.append(str(message))
 
     def __exit__(self, *_: object) -> None:
-        self._catching.__exit__(None, None, None)
+        with self._filters:
+            self._catching.__exit__(None, None, None)

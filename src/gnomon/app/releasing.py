@@ -9,11 +9,13 @@ from gnomon.app.actions import action
 from gnomon.app.budget import Neighbouring, shown
 from gnomon.app.jobs import Job, Stopped
 from gnomon.app.workspace import Workspace
+from gnomon.commands.release import expected_passes
 from gnomon.errors import GnomonError, ParameterError
 from gnomon.evaluation.limits import Limits
 from gnomon.evaluation.page import summary
 from gnomon.evaluation.result import STAMP
 from gnomon.evaluation.run import evaluate as evaluate_release
+from gnomon.methods import DEFAULT
 from gnomon.privacy.certificate import Certificate
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.ledger import Balance, Ledger
@@ -22,8 +24,6 @@ from gnomon.publish import publish_by_name
 from gnomon.release.folder import check_place
 from gnomon.release.holdout import place_of
 from gnomon.report.words import best_guess, protects, trade_off
-
-PASSES = 4  # over the rows: one to encode them, as a rule two of the method, one to write
 
 
 class _Watched(Ledger):
@@ -119,8 +119,9 @@ def release(
             "balance": shown(published.balance),
         }
 
-    job = Job("release", id, passes=PASSES + (2 if schema.estimated else 0) + strict + (holdout is not None))
-    return work.jobs.start(job, run, key=schema.budget_account).status()
+    passes = expected_passes(DEFAULT if method == "auto" else method, schema) + strict + (holdout is not None)
+    job = Job("release", id, passes=passes)
+    return work.jobs.start(job, run, key=schema.budget_account, heavy=True).status()
 
 
 def promise(certificate: Certificate) -> dict[str, Any]:
@@ -171,7 +172,7 @@ def evaluate(
         job.view = worth.to_html()
         return {"stamp": STAMP, "summary": summary(worth), "notes": worth.notes}
 
-    return work.jobs.start(Job("evaluate", id), run).status()
+    return work.jobs.start(Job("evaluate", id), run, heavy=True).status()
 
 
 @action

@@ -22,14 +22,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from gnomon.app import analyst, budget, releasing, tables
+from gnomon.app import analyst, budget, questions, releasing, tables
 from gnomon.app.actions import ACTIONS
 from gnomon.app.guard import Guard
 from gnomon.app.project import Stale
 from gnomon.app.workspace import Workspace, in_words
 from gnomon.errors import GnomonError, ParameterError
 
-PARTS = (tables, budget, releasing, analyst)  # their actions are known once they are imported
+PARTS = (tables, budget, releasing, analyst, questions)  # their actions are known once they are imported
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 LOOPBACK = "127.0.0.1"
 _PATIENCE = 10.0  # seconds for work under way when the server ends

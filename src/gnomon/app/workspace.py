@@ -14,11 +14,13 @@ from typing import Any
 from gnomon.app.jobs import Jobs
 from gnomon.app.places import Places
 from gnomon.app.project import Data, Project, project_id
-from gnomon.errors import GnomonError, ParameterError
+from gnomon.errors import DataError, GnomonError, ParameterError
 from gnomon.privacy.ledger import Ledger
 from gnomon.release.folder import Opened
+from gnomon.release.verify import open_release as open_verified
 
 RECENT = 20
+OPENED = 8  # releases at a time
 _TICKET_SECONDS = 60.0
 
 
@@ -30,6 +32,7 @@ class Workspace:
         self.ledger = Ledger() if ledger is None else ledger
         self.jobs = Jobs()
         self.releases: dict[str, Opened] = {}
+        self._verified: dict[str, Opened] = {}
         self.touched = time.monotonic()
         self._memory = self.ledger.path.parent / "serve.json"
         self._projects: dict[str, Project] = {}
@@ -101,6 +104,27 @@ class Workspace:
         if id not in self.releases:
             raise ParameterError("That release is not open any more; choose its folder again.")
         return self.releases[id]
+
+    def verified(self, id: str) -> Opened:
+        """The same, once its files were found to be what its certificate says: a question trusts them."""
+        opened = self.release(id)
+        if id not in self._verified:
+            if any(one.is_symlink() for one in opened.path.iterdir()):  # which could lead anywhere
+                raise DataError(
+                    "The release holds links instead of files; ask its publisher for a whole copy."
+                )
+            self._verified[id] = open_verified(opened.path, replay=False)
+        return self._verified[id]
+
+    def keep(self, id: str, opened: Opened) -> None:
+        """Remember an opened release; of many the oldest is forgotten."""
+        with self._lock:
+            self.releases.pop(id, None)
+            self._verified.pop(id, None)
+            self.releases[id] = opened
+            for old in list(self.releases)[:-OPENED]:
+                self.releases.pop(old)
+                self._verified.pop(old, None)
 
     def ticket(self, page: str) -> str:
         """An address that shows a page once, within a minute: a frame cannot send the token, and no address may hold it."""

@@ -37,8 +37,8 @@ export async function accountsView(main, { rest }) {
       const found = await call("history", { account });
       become(one, h("div", { class: "card" }, h("h2", {}, `History of ${account}`),
         h("div", { class: "scroller", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, ["time (UTC)", "entry", "epsilon", "delta", "what"].map((head) => h("th", { scope: "col", class: head === "epsilon" || head === "delta" ? "n" : null }, head)))),
-          h("tbody", {}, found.entries.map((entry) => h("tr", {}, h("td", {}, entry.time.slice(0, 19).replace("T", " ")), h("td", {}, entry.kind), h("td", { class: "n" }, amount(entry.epsilon)), h("td", { class: "n" }, amount(entry.delta)),
-            h("td", {}, [entry.method, entry.note, entry.table ? `from ${entry.table}` : "", entry.asked ? `(itself ${entry.asked})` : ""].filter(Boolean).join(" "))))))),
+          h("tbody", {}, found.entries.map((entry) => h("tr", {}, h("td", { class: "time" }, entry.time.slice(0, 19).replace("T", " ")), h("td", {}, entry.kind), h("td", { class: "n" }, amount(entry.epsilon)), h("td", { class: "n" }, amount(entry.delta)),
+            h("td", { class: "what" }, [entry.method, entry.note, entry.table ? `from ${entry.table}` : "", entry.asked ? `(itself ${entry.asked})` : ""].filter(Boolean).join(" "))))))),
         h("p", { class: "note mono" }, found.hash ? `The chain of these entries ends in ${found.hash}.` : "")));
       one.querySelector("h2").tabIndex = -1;
       one.querySelector("h2").focus();

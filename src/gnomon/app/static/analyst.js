@@ -3,6 +3,7 @@ import { call } from "./api.js";
 import { verifyCard } from "./accounts.js";
 import { pathField } from "./chooser.js";
 import { alertBox, become, button, h, plural } from "./dom.js";
+import { drawing, questionsCard } from "./questions.js";
 import { releaseCard, reportFrame } from "./release.js";
 
 export async function analystView(main, { rest }) {
@@ -19,7 +20,8 @@ export async function analystView(main, { rest }) {
       const rows = await call("released_rows", { id: found.id });
       become(place, h("h2", {}, found.title),
         h("p", {}, `${found.rows.toLocaleString("en")} rows, ${plural(found.columns.length, "column")}, released by ${found.method}. ${found.synthetic ? "The rows are drawn from a model: none is the image of a record." : "One noisy row for each record."}`),
-        releaseCard(found), rowsTable(rows, "The first released rows"), found.synthetic ? drawing(found.id) : null, await reportFrame(found.id), verifyCard(found.path));
+        releaseCard(found), h("section", { class: "card", "aria-label": "Released rows" }, rowsTable({ ...rows, rows: rows.rows.slice(0, 8) }, "The first released rows")),
+        questionsCard(found), found.synthetic ? drawing(found, rowsTable) : null, await reportFrame(found.id), verifyCard(found.path));
     } catch (problem) {
       become(place, alertBox("bad", problem.message));
     }
@@ -31,22 +33,9 @@ export async function analystView(main, { rest }) {
   if (rest[0]) await show();
 }
 
-// Fresh rows from the model: they cost nothing, and are as private as the release.
-function drawing(id) {
-  const place = h("div", { "aria-live": "polite" });
-  const draw = button("Draw 20 fresh rows", async () => {
-    try {
-      become(place, rowsTable(await call("draw_rows", { id, rows: 20 }), "Rows drawn now from the model"));
-    } catch (problem) {
-      become(place, alertBox("bad", problem.message));
-    }
-  });
-  return h("div", {}, h("p", {}, draw, " ", h("span", { class: "note" }, "More rows, and rows with given cells: gnomon sample.")), place);
-}
-
 export function rowsTable({ names, rows }, caption) {
-  return h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": caption }, h("table", { class: "rows" }, h("caption", {}, caption),
+  return [h("h3", {}, caption), h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": caption }, h("table", { class: "rows" },
     h("thead", {}, h("tr", {}, names.slice(0, 60).map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.slice(0, 60).map((cell) => h("td", { class: /^-?[\d.]+(e[+-]?\d+)?$/.test(cell) ? "n" : null }, cell)))))),
-  names.length > 60 ? h("p", { class: "note" }, `and ${names.length - 60} more columns`) : null);
+  names.length > 60 ? h("p", { class: "note" }, `and ${names.length - 60} more columns`) : null)];
 }

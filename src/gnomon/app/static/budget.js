@@ -8,22 +8,25 @@ const LOW = Math.log(0.05);
 const HIGH = Math.log(20);
 const DELTAS = [0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 export const VERDICTS = ["good", "usable", "weak", "lost"];
+const MARKS = { good: "●", usable: "◕", weak: "◔", lost: "○" }; // readable without colour
 const VERDICT_WORDS = { good: "nearly as in the table", usable: "the main shape survives", weak: "far off, or assumed", lost: "no better than what is public" };
 const tidy = (value) => Number(value.toPrecision(2));
 
 export const settings = () => ({ epsilon: 1, delta: 1e-6, adjacency: "replace-one", ...store.project.settings });
 
+export const level = (word, text = word) => h("span", { class: `level ${word}` }, h("span", { class: "mark-of", "aria-hidden": "true" }, MARKS[word]), text);
+
 export async function budgetView(main) {
   const now = settings();
   const persons = Boolean(store.project.table.person);
   if (persons) now.adjacency = "add-remove";
-  const slider = h("input", { type: "range", min: "0", max: "1000", step: "1", "aria-label": "Epsilon, as a slider" });
+  const slider = h("input", { type: "range", min: "0", max: "1000", step: "10", "aria-label": "Epsilon, as a slider" });
   const number = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", class: "short" });
   const deltas = h("input", { type: "range", min: "0", max: String(DELTAS.length - 1), step: "1", "aria-label": "Delta, as a slider" });
   const delta = h("input", { type: "text", autocomplete: "off", class: "short" });
   const attack = h("div", { class: "attack", "aria-live": "polite" });
   const account = h("div", {});
-  const plan = h("section", { "aria-label": "What this budget buys", "aria-busy": "false" });
+  const plan = h("section", { class: "card", "aria-label": "What this budget buys", "aria-busy": "false" });
   const problem = h("div", {});
   const judged = h("div", { class: "judged" });
   let asking = null;
@@ -31,7 +34,8 @@ export async function budgetView(main) {
   let left = false;
 
   function sync(from) {
-    slider.value = String(Math.round((1000 * (Math.log(now.epsilon) - LOW)) / (HIGH - LOW)));
+    // where the slider itself was moved it stays: its value is finer than the rounded epsilon
+    if (from !== slider) slider.value = String(Math.round((1000 * (Math.log(now.epsilon) - LOW)) / (HIGH - LOW)));
     slider.setAttribute("aria-valuetext", `epsilon ${now.epsilon}`);
     deltas.value = String(Math.max(0, DELTAS.findLastIndex((one) => one <= now.delta * 1.0001)));
     deltas.setAttribute("aria-valuetext", now.delta ? `delta ${now.delta}` : "pure: delta 0");
@@ -73,19 +77,24 @@ export async function budgetView(main) {
     const { signal } = asking;
     plan.setAttribute("aria-busy", "true");
     try {
-      const [reach, found] = await Promise.all([
-        call("reach", { epsilon: now.epsilon, delta: now.delta }, signal),
-        call("plan", { id: store.project.id, epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency }, signal)]);
+      const planned = call("plan", { id: store.project.id, epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency }, signal);
+      planned.catch(() => {}); // it is awaited below
+      const reach = await call("reach", { epsilon: now.epsilon, delta: now.delta }, signal);
+      if (left) return;
+      drawAttack(reach);
+      drawAccount();
+      const found = await planned;
       if (left) return;
       become(problem);
-      drawAttack(reach);
+      plan.hidden = false;
       drawPlan(found);
-      drawAccount();
       if (found.methods.length) judge();
     } catch (error) {
       if (error.name === "AbortError") return;
-      become(problem, alertBox("bad", error.message, /order of magnitude|rows = /.test(error.message) ? rowsForm() : null));
-      become(plan);
+      // typing must not lose its place to a second answer of the same kind
+      if (!/order of magnitude|rows = /.test(error.message)) become(problem, alertBox("bad", error.message));
+      else if (!problem.querySelector("input")) become(problem, alertBox("warn", h("p", {}, "The number of rows is private here, so that its order of magnitude is needed, from public knowledge. It is written to the schema."), rowsForm()));
+      plan.hidden = true;
     }
     plan.setAttribute("aria-busy", "false");
   }
@@ -123,18 +132,20 @@ export async function budgetView(main) {
     }));
   }
 
-  // By column: takes seconds for hundreds of them, so it follows the dials after a pause.
+  // By column: it follows the dials after a pause, and what is outdated is given up.
   let byMethod = false;
   let pause = null;
+  let judging = null;
   function judge(remedies = false) {
     clearTimeout(pause);
+    judging?.abort();
     judged.setAttribute("aria-busy", "true");
     if (!judged.firstChild) become(judged, h("p", { class: "wait" }, "Trying the method on a reference table…"), bar(null, "Trying the method on a reference table"));
     pause = setTimeout(async () => {
-      const asked = JSON.stringify(now);
+      judging = new AbortController();
       try {
-        const found = await call("verdicts", { id: store.project.id, epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency, remedies });
-        if (left || found.overtaken || asked !== JSON.stringify(now)) return;
+        const found = await call("verdicts", { id: store.project.id, epsilon: now.epsilon, delta: now.delta, adjacency: now.adjacency, remedies }, judging.signal);
+        if (left || found.overtaken) return;
         become(judged, verdictList(found),
           remedies ? remedyTable(found) : found.columns.some((one) => one.level !== "good") ? h("p", {}, button("What would more rows or budget buy?", (event) => {
             become(event.target, "Trying larger tables and budgets…");
@@ -143,11 +154,11 @@ export async function budgetView(main) {
           })) : null,
           h("p", { class: "note" }, `Predicted for ${found.method} by trying it on a reference table of your schema; no cell was read.`));
       } catch (error) {
-        if (left) return;
+        if (left || error.name === "AbortError") return;
         become(judged, h("p", { class: "note" }, error.message));
       }
       judged.setAttribute("aria-busy", "false");
-    }, remedies ? 0 : 300);
+    }, remedies ? 0 : 250);
   }
 
   function drawPlan(found) {
@@ -180,34 +191,52 @@ export async function budgetView(main) {
     plan);
   sync();
   ask_();
-  return () => { left = true; asking?.abort(); };
+  return () => {
+    left = true;
+    clearTimeout(timer);
+    clearTimeout(pause);
+    asking?.abort();
+    judging?.abort();
+  };
 }
 
 function methods(found) {
   const percent = (error) => (error === null || error >= 10 ? "over 1,000%" : `${error >= 0.1 ? Math.round(100 * error) : (100 * error).toPrecision(2)}%`);
-  return h("div", { class: "scroller", tabindex: "0" }, h("table", { class: "methods" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Method"), h("th", { scope: "col", class: "n" }, "Expected error"), h("th", { scope: "col" }, "Publishes"), h("th", { scope: "col" }, "What to expect"))),
+  return h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Methods" }, h("table", { class: "methods" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Method"), h("th", { scope: "col", class: "n" }, "Expected error"), h("th", { scope: "col", class: "publishes" }, "Publishes"), h("th", { scope: "col" }, "What to expect"))),
     h("tbody", {}, found.methods.map((one) => h("tr", {}, h("th", { scope: "row" }, one.method, one.method === found.auto ? h("span", { class: "chip sun" }, "auto") : null),
-      h("td", { class: "n" }, percent(one.error)), h("td", {}, one.road === "model" ? "a model's rows" : "a row a record"), h("td", {}, one.advice))))));
+      h("td", { class: "n" }, percent(one.error)), h("td", { class: "publishes" }, one.road === "model" ? "a model's rows" : "a row a record"), h("td", {}, one.advice))))));
 }
 
-// How good each column would be, as a bar and as lists.
+// How good each column would be: four tiles, of which those with columns open.
 function verdictList(found) {
-  const groups = VERDICTS.map((word) => [word, found.columns.filter((one) => one.level === word)]);
   const total = found.columns.length || 1;
   const poor = found.classes.filter((one) => one.level === "weak" || one.level === "lost").map((one) => one.name);
+  const names = h("div", { class: "tile-columns", "aria-live": "polite" });
+  let open = null;
+  const tiles = VERDICTS.map((word) => {
+    const list = found.columns.filter((one) => one.level === word);
+    const inside = [level(word), h("strong", {}, list.length.toLocaleString("en")), h("span", { class: "note" }, VERDICT_WORDS[word]), stacked([[word, list.length / total]], `${list.length} of ${total} columns`)];
+    if (!list.length) return h("div", { class: "tile none" }, inside);
+    const made = h("button", { type: "button", class: "tile", "aria-expanded": "false", onclick: () => {
+      open = open === word ? null : word;
+      tiles.forEach((one) => one.hasAttribute("aria-expanded") && one.setAttribute("aria-expanded", String(open !== null && one === made)));
+      become(names, open ? columnList(word, list) : null);
+    } }, inside);
+    return made;
+  });
   return [
     found.useless ? alertBox("bad", h("strong", {}, "Nothing would be left. "), "By public numbers alone, every column would be no better than what is public already: a release would be refused before the charge.") : null,
-    stacked(groups.map(([word, list]) => [word, list.length / total]), groups.map(([word, list]) => `${list.length} ${word}`).join(", ")),
-    h("ul", { class: "verdicts" }, groups.map(([word, list]) => h("li", {}, list.length
-      ? h("details", {}, h("summary", {}, h("span", { class: `key ${word}` }, `${list.length.toLocaleString("en")} ${word}`), h("span", { class: "note" }, VERDICT_WORDS[word])),
-        h("ul", { class: "columns", tabindex: "0", "aria-label": `${word} columns` }, list.slice(0, 500).map((one) => h("li", {}, h("span", { class: "name" }, one.name),
-          h("span", { class: "kind" }, one.location ? `location ${one.location}, marginal ${one.marginal}` : `marginal ${one.marginal}`)))),
-        list.length > 500 ? h("p", { class: "note" }, `and ${(list.length - 500).toLocaleString("en")} more`) : null)
-      : h("span", { class: "none" }, h("span", { class: `key ${word}` }, `0 ${word}`), h("span", { class: "note" }, VERDICT_WORDS[word]))))),
+    h("div", { class: "tiles", role: "group", "aria-label": "Columns by how good they would be" }, tiles), names,
     poor.length ? h("p", { class: "note" }, `Classes of uncertain size: ${poor.slice(0, 12).join(", ")}${poor.length > 12 ? ", …" : ""}.`) : null,
-    found.relation ? h("p", {}, "The relation of the columns to the target ", h("strong", {}, found.relation.name), " would be ", h("span", { class: `key ${found.relation.level}` }, found.relation.level), ".") : null,
+    found.relation ? h("p", {}, "The relation of the columns to the target ", h("strong", {}, found.relation.name), " would be ", level(found.relation.level), ".") : null,
   ];
+}
+
+function columnList(word, list) {
+  return [h("ul", { class: "columns", tabindex: "0", "aria-label": `${word} columns` }, list.slice(0, 500).map((one) => h("li", {}, h("span", { class: "name" }, one.name),
+    h("span", { class: "kind" }, one.location ? `location ${one.location}, marginal ${one.marginal}` : `marginal ${one.marginal}`)))),
+  list.length > 500 ? h("p", { class: "note" }, `and ${(list.length - 500).toLocaleString("en")} more`) : null];
 }
 
 // What would bring columns to the next level, each alone: columns with the same remedy together.
@@ -219,11 +248,12 @@ function remedyTable(found) {
   }
   if (!groups.size) return h("p", { class: "note" }, "Neither many more rows nor a much larger epsilon would change a level.");
   const cell = (value) => h("td", { class: "n" }, value === null ? "–" : typeof value === "number" && value >= 1000 ? value.toLocaleString("en") : String(value));
-  return h("div", { class: "scroller", tabindex: "0" }, h("table", {}, h("caption", {}, "What would bring columns to the next level, each alone"),
+  const title = "What would bring columns to the next level, each alone";
+  return [h("h3", {}, title), h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": title }, h("table", {},
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Columns"), h("th", { scope: "col" }, "Now"), h("th", { scope: "col" }, "Would be"), ["about so many rows", "or epsilon", "or delta"].map((head) => h("th", { scope: "col", class: "n" }, head)))),
     h("tbody", {}, [...groups.values()].map((list) => h("tr", {}, h("th", { scope: "row", title: list.map((one) => one.name).join(", ").slice(0, 2000) }, list.length === 1 ? list[0].name : `${list.length.toLocaleString("en")}: ${list.slice(0, 3).map((one) => one.name).join(", ")}${list.length > 3 ? ", …" : ""}`),
-      h("td", {}, h("span", { class: `key ${list[0].level}` }, list[0].level)), h("td", {}, h("span", { class: `key ${list[0].next.level}` }, list[0].next.level)),
-      cell(list[0].next.rows), cell(list[0].next.epsilon), cell(list[0].next.delta))))));
+      h("td", {}, level(list[0].level)), h("td", {}, level(list[0].next.level)),
+      cell(list[0].next.rows), cell(list[0].next.epsilon), cell(list[0].next.delta))))))];
 }
 
 export const amount = (value) => (typeof value !== "number" ? value : value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(5).replace(/\.?0+e/, "e") : String(Number(value.toPrecision(6))));

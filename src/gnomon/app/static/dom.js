@@ -35,14 +35,25 @@ export function become(element, ...children) {
   return put(element, ...children);
 }
 
+// The same for a part that is drawn again and again: the focus stays on the control with the same words.
+export function renew(element, ...children) {
+  const words = (one) => one.getAttribute("aria-label") ?? one.textContent.replace(/[\d,.]+$/, "");
+  const old = element.contains(document.activeElement) ? words(document.activeElement) : null;
+  become(element, ...children);
+  if (old === null) return;
+  const controls = [...element.querySelectorAll("button, a, summary, input, select")].filter((one) => !one.disabled);
+  (controls.find((one) => words(one) === old) ?? controls[0])?.focus({ preventScroll: true });
+}
+
 let count = 0;
 export const fresh = (word) => `${word}-${++count}`;
 
-// A labelled control; `note` is read with it.
-export function field(label, control, note) {
+// A labelled control; notes (texts) are read with it, and elements stand beside it.
+export function field(label, control, ...more) {
   const id = control.id || fresh("f");
   control.id = id;
-  const parts = [h("label", { for: id }, label), control];
+  const note = more.filter((one) => typeof one === "string").join(" ");
+  const parts = [h("label", { for: id }, label), control, more.filter((one) => one instanceof Node)];
   if (note) {
     const said = h("p", { class: "note", id: `${id}-note` }, note);
     control.setAttribute("aria-describedby", said.id);

@@ -63,6 +63,7 @@ export class Grid {
     const last = Math.min(this.rows.length, Math.ceil((this.view.scrollTop + this.view.clientHeight) / tall) + BEYOND);
     const focused = this.root.contains(document.activeElement) && !this.editing && this.view.contains(document.activeElement);
     this.inner.style.setProperty("height", `${this.rows.length * tall}px`);
+    this.view.style.setProperty("--full", `${this.rows.length * tall + 1}px`);
     const kept = this.editing?.row;
     const made = [];
     for (let i = first; i < last; i++) made.push(kept === i ? this.editing.element : this.row(i, tall));

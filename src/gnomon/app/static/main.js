@@ -80,7 +80,7 @@ async function show() {
     made?.();
   };
   const heading = main.querySelector("h1");
-  if (heading && show.again) {
+  if (heading && show.again && !main.contains(document.activeElement)) { // never out of a field in which somebody types already
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
     scrollTo(0, 0);

@@ -42,3 +42,13 @@ export function bar(share, words) {
   if (share !== null) made.value = share;
   return made;
 }
+
+// An estimate and its interval on a common scale; the numbers stand beside it.
+export function interval({ value, low, high, error }, least, most) {
+  const at = (x) => 1 + (98 * (Math.min(most, Math.max(least, x)) - least)) / (most - least || 1);
+  const zero = at(0);
+  const top = typeof high === "number" ? at(high) : 99;
+  return svg("svg", { class: "interval", viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("rect", { class: "amount", x: Math.min(zero, at(value)), y: 2, width: Math.abs(at(value) - zero), height: 8 }),
+    error === null ? null : [svg("line", { x1: at(low), x2: top, y1: 6, y2: 6 }), [at(low), top].map((x) => svg("line", { x1: x, x2: x, y1: 3, y2: 9 }))]);
+}

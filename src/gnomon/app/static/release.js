@@ -13,6 +13,7 @@ export async function releaseView(main) {
   const result = h("section", { "aria-label": "The release" });
   const form = h("section", { class: "card", "aria-label": "The release to be made" });
   let left = false;
+  const leaving = []; // what to end when the view is left
 
   if (store.project.gaps || store.project.general.length) {
     become(main, h("h1", {}, "The schema is not complete yet"), alertBox("warn", `${plural(store.project.gaps || store.project.general.length, "gap")} to be completed first. `, h("a", { href: `#/p/${store.project.id}/schema` }, "Complete the schema")));
@@ -34,7 +35,7 @@ export async function releaseView(main) {
   const folder = store.project.data.path?.replace(/[\\/][^\\/]*$/, "") ?? store.project.schema_path.replace(/[\\/][^\\/]*$/, "");
   const title = (store.project.table.name ?? "table").replace(/[^\w.-]+/g, "-").slice(0, 60) || "table";
   const note = h("div", {});
-  const out = pathField("The release folder, which must not exist", { purpose: "folder", folders: true, value: now.out ?? `${folder}/${title}-release`, changed: look });
+  const out = pathField("The release folder, which must not exist", { purpose: "folder", folders: true, value: now.out ?? `${folder}/${title}-release`, changed: soon });
   const method = choice(methods, now.method ?? "auto");
   const count = h("input", { type: "text", inputmode: "numeric", value: now.rows ?? "", placeholder: "as many as were read" });
   const format = choice([["parquet", "Parquet"], ["csv", "CSV"]], now.format ?? "parquet");
@@ -44,9 +45,19 @@ export async function releaseView(main) {
   const problem = h("div", {});
   const go = button("Make the release", begin, { class: "main" });
 
+  // after a pause in typing: nothing moves under a click on the button below
+  let looking;
+  function soon() {
+    clearTimeout(looking);
+    looking = setTimeout(look, 300);
+  }
+  out.input.addEventListener("input", soon);
+
   async function look() {
     try {
       const found = await call("place", { out: out.input.value });
+      if (left || form.hidden) return;
+      if (balance) become(money, balanceCard(balance, found.resumes ? null : now));
       become(note, found.error ? alertBox("bad", found.error) : found.resumes ? alertBox("good", "A release into this folder was cut short. With the same settings it goes on where it was, without another charge.") : null);
       become(go, found.resumes ? "Resume the release" : "Make the release");
     } catch (error) {
@@ -79,14 +90,13 @@ export async function releaseView(main) {
     if (left) return;
     if (last.state === "done") {
       become(progress);
-      await drawResult(main, result, last, () => left);
+      await drawResult(result, last, () => left, leaving);
     } else {
       form.hidden = false;
-      const title_ = last.state === "stopped" ? "Stopped" : "No release was made";
-      become(progress, alertBox(last.state === "stopped" ? "warn" : "bad", h("strong", {}, `${title_}. `), last.error), last.notes.map((one) => alertBox("warn", one)));
+      const title_ = last.state === "stopped" ? null : "No release was made. ";
+      become(progress, alertBox(last.state === "stopped" ? "warn" : "bad", title_ ? h("strong", {}, title_) : null, last.error), last.notes.map((one) => alertBox("warn", one)));
+      balance = await call("balance", { account: store.project.account }).catch(() => balance);
       await look();
-      const found = await call("balance", { account: store.project.account }).catch(() => null);
-      if (found) become(money, balanceCard(found, now));
     }
   }
 
@@ -95,7 +105,7 @@ export async function releaseView(main) {
     const stages = job.stages.map((stage, i) => h("li", { class: i < job.stages.length - 1 || stage.share === 1 ? "over" : "now" }, h("span", {}, stage.name), bar(stage.share, `${stage.name}: progress`)));
     const passes = Math.max(0, job.passes - job.stages.length);
     const list = h("ol", { class: "stages" }, stages, !job.stages.length ? h("li", { class: "now" }, h("span", {}, "waiting to begin"), bar(null, "Waiting")) : null);
-    const status = h("p", { class: "note" }, passes ? `About ${plural(passes, "pass", "passes")} over the rows to come.` : "The last steps.", " ", job.charged ? h("strong", {}, "The budget is charged.") : "Nothing is charged yet.");
+    const status = h("p", { class: "note" }, passes ? `At most ${plural(passes, "pass", "passes")} over the rows to come.` : "The last steps.", " ", job.charged ? h("strong", {}, "The budget is charged.") : "Nothing is charged yet.");
     if (!head) {
       become(progress, h("div", { class: "card" }, h("h2", {}, "The release is being made"), h("div", { class: "live" }), h("p", {}, button("Stop…", () => stop(job.id), { class: "danger" }))));
     }
@@ -133,14 +143,17 @@ export async function releaseView(main) {
       const found = await call("open_folder", { path });
       become(result, h("h2", {}, "Made before"), releaseCard(found));
       const frame = await reportFrame(found.id);
-      put(result, frame, worth(found.path));
+      put(result, frame, worth(found.path, leaving));
     } catch { /* none there yet */ }
   }
   const put = (place, ...parts) => parts.forEach((one) => place.append(one));
-  return () => { left = true; };
+  return () => {
+    left = true;
+    leaving.forEach((end) => end());
+  };
 }
 
-async function drawResult(main, place, job, gone) {
+async function drawResult(place, job, gone, leaving) {
   const made = job.result;
   const found = await call("open_folder", { path: made.out });
   if (gone()) return;
@@ -150,14 +163,14 @@ async function drawResult(main, place, job, gone) {
     releaseCard({ ...found, ...made }),
     h("p", {}, h("strong", {}, made.balance.words)),
     await reportFrame(found.id),
-    worth(made.out, made.holdout));
+    worth(made.out, leaving, made.holdout));
   place.querySelector("h2").tabIndex = -1;
   place.querySelector("h2").focus();
 }
 
 export function releaseCard(found) {
   return h("div", { class: "card promise" },
-    h("div", {}, h("p", { class: "epsilon" }, `ε = ${found.epsilon}`, h("small", {}, Number(found.delta) ? `δ = ${found.delta}` : "pure")), h("p", { class: "note" }, `for ${found.protects}`)),
+    h("div", {}, h("p", { class: "epsilon" }, `ε = ${found.epsilon}`, h("small", {}, Number(found.delta) ? `δ = ${amount(Number(found.delta))}` : "pure")), h("p", { class: "note" }, `for ${found.protects}`)),
     h("div", {}, found.holds ? [guesses(found.guess), h("p", {}, `Of two versions that are equally likely, nobody names the true one more than ${found.guess_words} of the time. ${found.trade_off}`)] : alertBox("bad", h("strong", {}, "Not private as declared. "), found.statement),
       found.weak.map((one) => alertBox("warn", one)),
       h("p", {}, button("Certificate", async () => {
@@ -173,17 +186,23 @@ export async function reportFrame(id) {
 }
 
 // What the release is worth beside real rows: a stamped page, because it compares with them.
-function worth(out, holdout = null) {
+function worth(out, leaving, holdout = null) {
   const place = h("div", {});
+  let running = null;
+  const stop = () => running && call("stop", { id: running }).catch(() => {});
+  leaving.push(stop); // nobody would see it any more, and a release would wait for it
   const test = pathField("Real rows that were not released", { purpose: "table", value: "", note: holdout ? `Empty: those that were kept back, in ${holdout}.` : "A table of the same columns, held out before the release." });
   const run = button("Compare", async () => {
     run.disabled = true;
     try {
       const job = await call("evaluate", { id: store.project.id, release: out, test: test.input.value.trim() || null });
-      const last = await follow(job, (now) => {
-        if (now.state === "running") become(place, h("p", {}, "Training and testing…"), bar(now.stages.at(-1)?.share ?? null, "Training and testing"));
-      });
-      if (last.error) become(place, alertBox("bad", last.error));
+      running = job.id;
+      const done = h("div", {});
+      become(place, h("p", {}, "Training and testing…"), done, h("p", {}, button("Stop", stop, { "aria-label": "Stop the comparison" })));
+      const last = await follow(job, (now) => become(done, bar(now.stages.at(-1)?.share ?? null, "Training and testing")));
+      running = null;
+      if (last.state === "stopped") become(place, alertBox("warn", last.error));
+      else if (last.error) become(place, alertBox("bad", last.error));
       else {
         const { address } = await call("view_job", { id: job.id });
         become(place, h("div", { class: "stamped" }, h("p", { class: "stamp" }, last.result.stamp), h("p", {}, last.result.summary), h("iframe", { src: address, title: "The evaluation: compares with the real data, not for release", sandbox: "" })));

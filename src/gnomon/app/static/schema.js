@@ -2,7 +2,7 @@
 import { call, follow } from "./api.js";
 import { choosePath } from "./chooser.js";
 import { editColumns, KINDS, MISSING } from "./details.js";
-import { alertBox, ask, become, button, field, h, plural, say } from "./dom.js";
+import { alertBox, ask, become, button, field, h, plural, renew, say } from "./dom.js";
 import { factsPanel } from "./facts.js";
 import { Grid, smallButton } from "./grid.js";
 import { bar } from "./picture.js";
@@ -75,10 +75,10 @@ export async function schemaView(main) {
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Show" });
   const bulk = h("div", { class: "bulk" });
   const gaps = h("div", { class: "gaps" });
-  const tools = h("div", { class: "tools" });
+  const fill = h("div", { class: "tools", role: "group", "aria-label": "Fill in" });
+  const tools = h("div", { class: "tools", role: "group", "aria-label": "The file" });
   const general = h("div", {});
   const next = h("p", { class: "next" });
-  const hold = h("div", {});
   const grid = new Grid({
     columns: COLUMNS,
     label: "Columns of the table and what is declared of them",
@@ -192,12 +192,12 @@ export async function schemaView(main) {
   function drawBulk() {
     const count = grid.chosen.size;
     const names = () => grid.names();
-    become(bulk, count ? [
+    renew(bulk, count ? [
       h("strong", {}, `${count.toLocaleString("en")} selected`),
-      smallButton("Edit…", () => editColumns(names())),
+      smallButton("Edit…", () => editColumns(names()), { class: "small main" }),
       smallButton("Use suggestions", () => tried(async () => say(`${plural((await change("suggest", { names: names() })).filled.length, "column")} got bounds by name.`))),
       smallButton("Leave out", () => tried(() => change("edit", { changes: [{ names: names(), set: { kind: "ignored" } }] }))),
-      smallButton("Clear selection", () => { grid.chosen.clear(); grid.draw(); drawBulk(); })] : h("span", { class: "note" }, "Space or a tick selects columns; Enter edits; paste fills cells."));
+      smallButton("Clear selection", () => { grid.chosen.clear(); grid.draw(); drawBulk(); })] : h("span", { class: "note" }, "A tick or Space selects columns, Enter edits, a paste fills cells."));
   }
 
   function jump() {
@@ -216,23 +216,24 @@ export async function schemaView(main) {
     const named = all.filter((row) => wanted(row.name));
     grid.show(named.filter(chosen));
     const { gaps: open, can_undo: back, can_redo: forth } = store.project;
-    become(chips, FILTERS.map(([key, words, keep]) => {
+    renew(chips, FILTERS.map(([key, words, keep]) => {
       const count = named.filter(keep).length;
       return count || key === filter || key === "all" ? button(`${words} ${count.toLocaleString("en")}`, () => { filter = key; draw(); }, { class: "chip", "aria-pressed": String(key === filter) }) : null;
     }));
-    become(gaps, open
-      ? [h("strong", {}, plural(open, "column")), " to be completed ", smallButton("Next gap", () => { if (!grid.rows.some((row) => row.problem)) { filter = "gaps"; search.value = ""; draw(); } jump(); })]
+    renew(gaps, open
+      ? [h("span", {}, h("strong", {}, plural(open, "column")), " to be completed"), smallButton("Next gap", () => { if (!grid.rows.some((row) => row.problem)) { filter = "gaps"; search.value = ""; draw(); } jump(); })]
       : store.project.general.length ? null : h("span", { class: "fine" }, "Nothing is left open."));
     become(general, store.project.general.map((one) => alertBox("bad", one)),
       store.project.absent.length ? alertBox("warn", `${plural(store.project.absent.length, "declaration")} without a column in the table: ${store.project.absent.slice(0, 5).join(", ")}. `, smallButton("Remove", () => tried(() => change("remove", { names: store.project.absent })))) : null);
     const ready = !open && !store.project.general.length;
-    become(tools,
+    renew(fill,
+      h("span", { class: "note" }, "Fill in from"),
       smallButton("Codebook…", () => fromFile("codebook", "codebook", "A codebook: CSV, Frictionless, SDV or Croissant")),
       smallButton("Public table…", () => fromFile("public_table", "table", "A table that needs no protection")),
       smallButton("Paste…", pasteDialog),
       smallButton("Pattern…", patternDialog),
-      smallButton("All suggestions", () => tried(async () => say(`${plural((await change("suggest", { names: store.order })).filled.length, "column")} got bounds by name. Read them: they are suggestions.`))),
-      h("span", { class: "gap" }),
+      smallButton("All suggestions", () => tried(async () => say(`${plural((await change("suggest", { names: store.order })).filled.length, "column")} got bounds by name. Read them: they are suggestions.`))));
+    renew(tools,
       smallButton("Undo", () => undo(false), { disabled: !back }),
       smallButton("Redo", () => undo(true), { disabled: !forth }),
       smallButton("schema.toml", () => tried(showText)),
@@ -252,8 +253,8 @@ export async function schemaView(main) {
     facts,
     h("section", { class: "sheet", "aria-label": "Columns" },
       h("div", { class: "bar" }, search, chips),
-      h("div", { class: "bar" }, gaps, tools),
-      general, bulk, hold, grid.root),
+      h("div", { class: "bar" }, fill, tools),
+      general, h("div", { class: "bar under" }, gaps, bulk), grid.root),
     h("p", { class: "note" }, `Every change is written to ${store.project.schema_path} at once.`),
     next);
   drawBulk();
@@ -285,7 +286,7 @@ function checked(found) {
   const heads = [["missing", "missing"], ["out_of_bounds", "out of bounds"], ["unknown", "not declared"], ["alien", "wrong type"]];
   return [
     h("p", { class: "stamp" }, found.stamp),
-    found.ok ? h("p", { class: "fine" }, "The table fits its schema: a strict release would accept it.") : h("p", {}, "A release clips cells out of bounds and makes valid cells of the others by the schema's policy; a strict one refuses them."),
+    found.ok ? h("p", { class: "fine" }, "The table fits its schema: a strict release would accept it, and clips cells out of bounds.") : h("p", {}, "A release clips cells out of bounds and makes valid cells of the others by the schema's policy; a strict one refuses them."),
     found.columns.length ? h("div", { class: "scroller", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "column"), heads.map(([, words]) => h("th", { scope: "col", class: "n" }, words)))),
       h("tbody", {}, found.columns.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), heads.map(([key]) => h("td", { class: "n" }, one[key] ? one[key].toLocaleString("en") : "–"))))))) : null,
     found.plain ? h("p", { class: "note" }, `${plural(found.plain, "column")} without any remark.`) : null,
