@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import gnomon as gn
 from gnomon.errors import DataError, ParameterError
 from gnomon.evaluation.limits import Limits
-from gnomon.evaluation.membership import leakage_curve, membership_inference
+from gnomon.evaluation.membership import leakage_curve, likelihood_ratio_attack, membership_inference
 
 
 def noise_labels(n: int = 900, m: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -28,6 +30,33 @@ def test_a_model_that_memorises_real_rows_is_found_out() -> None:
     assert found.leakage == found.attack_accuracy - 0.5
     assert found.epsilon == math.inf
     assert found.asked == 600
+
+
+def test_a_likelihood_ratio_for_every_row_finds_more_than_one_attack_model_for_all() -> None:
+    X, y = noise_labels()
+    made = {
+        "shadows": 10,
+        "random_state": 0,
+        "model": lambda: RandomForestClassifier(20, max_depth=6, random_state=0),
+    }
+    ratio, shadow = likelihood_ratio_attack(None, X, y, **made), membership_inference(None, X, y, **made)
+    assert ratio.asked == 900
+    assert ratio.attack_accuracy > shadow.attack_accuracy
+    assert ratio.interval[0] > 0.6
+    assert not ratio.same_answer
+
+
+def test_an_attack_that_answers_alike_for_all_rows_says_so() -> None:
+    X, y = noise_labels(120)
+    one_class = likelihood_ratio_attack(
+        None, X, y, shadows=2, random_state=0, model=lambda: DummyClassifier(strategy="uniform")
+    )
+    assert one_class.same_answer
+    assert one_class.attack_accuracy == 0.5
+    with pytest.raises(ParameterError, match="at least 2"):
+        likelihood_ratio_attack(None, X, y, shadows=1)
+    with pytest.raises(DataError, match="at least 40 rows"):
+        likelihood_ratio_attack(None, X[:30], y[:30])
 
 
 def test_a_private_release_hides_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gnomon.errors import DataError
 from gnomon.methods.dprp_paper import Shares
-from gnomon.reproduce import dprp, dprp_printed, named, reproduce
+from gnomon.reproduce import dprp, dprp_gans, dprp_printed, dprp_tuned, named, reproduce
 from gnomon.table.column import Column
 
 TABLE = "caesarian"
@@ -100,3 +102,82 @@ def test_the_printed_noise_tells_which_epsilon_it_delivers(data: Path) -> None:
     assert isinstance(sound, dict)
     assert paper["epsilon delivered"] > 8
     assert "epsilon delivered" not in sound
+
+
+STUB = """
+import json, shutil, sys
+algorithm, folder, epsilon, delta, rows, out = sys.argv[1:]
+domain = json.load(open(folder + "/domain.json"))
+assert [one["size"] for one in domain] == [1001] * (len(domain) - 1) + [2]
+assert float(delta) == 1e-4
+shutil.copy(folder + "/binned.parquet", out)  # a generator that has learnt everything
+print(json.dumps({"epsilon": float(epsilon), "noise_multiplier": 1.0, "cpu": 0.5}))
+"""
+
+
+def test_the_gans_get_encoded_rows_and_a_forest_learns_from_theirs(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stub.py").write_text(STUB)
+    monkeypatch.setattr(dprp_gans, "command", lambda: [sys.executable, str(tmp_path / "stub.py")])
+    (experiment,) = named("dprp-gans")
+    results = reproduce(experiment, data, tmp_path / "out", trials=1)
+    assert not results.errors
+    for epsilon in dprp.CLEAR:
+        said = results.measure("Caesarian, DP-CGAN", f"epsilon {epsilon}", "sound", dprp_gans.ACCOUNTED)
+        assert said is not None
+        assert said.mean == epsilon
+    learnt = results.measure("Caesarian, DPGAN", "epsilon 1", "sound", "accuracy")
+    real = dprp.without_privacy(data, TABLE, 0)
+    assert learnt is not None
+    assert learnt.mean == pytest.approx(real["accuracy"])  # the rows came through the grid and back
+
+
+def test_tuned_gans_share_the_budget_and_the_best_setting_counts(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = STUB.replace(
+        "assert float(delta) == 1e-4",
+        f"open({str(tmp_path / 'asked')!r}, 'a').write("
+        + ("' '.join([epsilon, delta, __import__('os').environ['GNOMON_GAN_EPOCHS']]) + chr(10))"),
+    )
+    (tmp_path / "stub.py").write_text(told)
+    monkeypatch.setattr(dprp_gans, "command", lambda: [sys.executable, str(tmp_path / "stub.py")])
+    found = dprp_tuned.tuned(data, TABLE, "dpgan", 0)
+    assert isinstance(found, dict)
+    assert found["accuracy"] == pytest.approx(dprp.without_privacy(data, TABLE, 0)["accuracy"])
+    asked = [line.split() for line in (tmp_path / "asked").read_text().splitlines()]
+    assert sum(float(epsilon) for epsilon, _, _ in asked) == pytest.approx(dprp.EPSILON)
+    assert sum(float(delta) for _, delta, _ in asked) == pytest.approx(dprp.DELTA)
+    assert [int(epochs) for _, _, epochs in asked] == [epochs for epochs, _ in dprp_tuned.SEARCHED]
+
+
+def test_gans_without_their_environment_are_refused_before_anything_runs(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GNOMON_PEERS", str(tmp_path / "nowhere"))
+    (experiment,) = named("dprp-gans")
+    with pytest.raises(DataError, match=r"environments\.py opacus' makes it"):
+        reproduce(experiment, data, tmp_path / "out", trials=1)
+
+
+def test_a_gan_that_fails_is_said_without_its_words(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stub.py").write_text("raise SystemExit(3)")
+    monkeypatch.setattr(dprp_gans, "command", lambda: [sys.executable, str(tmp_path / "stub.py")])
+    with pytest.raises(DataError, match="dpgan ended with the exit code 3"):
+        dprp_gans.gan(data, TABLE, "dpgan", 1.0, 0)
+
+
+@pytest.mark.parametrize("algorithm", ["dpgan", "dp-cgan"])
+def test_opacus_keeps_the_epsilon_that_is_asked(algorithm: str, data: Path) -> None:
+    try:
+        dprp_gans.command()
+    except DataError:
+        pytest.skip(
+            "the environment of Opacus is not installed: python benchmarks/peers/environments.py opacus"
+        )
+    found = dprp_gans.gan(data, TABLE, algorithm, 2.0, 0)
+    assert 1.9 < found[dprp_gans.ACCOUNTED] <= 2.0
+    assert found["noise multiplier"] > 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnomon.reproduce import jl_laplace, named, reproduce
+from gnomon.reproduce import jl_laplace, jl_reconstruction, named, reproduce
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +69,28 @@ def test_recovered_distances_are_off_by_what_the_corrected_claim_says(
     assert abs(found["mean error"]) < 6 * math.sqrt(found["variance, Claim 7 corrected"] / 20_000) + 0.5
     # the release's one matrix is in the cross term, so the two agree within its spread only
     assert 0.6 < found["variance"] / found["variance, Claim 7 corrected"] < 1.7
+
+
+def test_known_records_reveal_a_withheld_projection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jl_reconstruction, "ROWS", 300)
+    monkeypatch.setattr(jl_reconstruction, "SHAPES", ((10, 3),))
+    (experiment,) = named("jl-laplace-reconstruction")
+    results = reproduce(experiment, tmp_path, tmp_path, trials=4)
+    assert not results.errors
+    found = {
+        (column, name): results.measure("d=10, k=3", column, calibration, name).mean
+        for column, calibration in (("no noise", "none"), ("element-wise", "sound"))
+        for name in (jl_reconstruction.PUBLISHED, jl_reconstruction.GUESSED, jl_reconstruction.LEARNT)
+    }
+    for column in ("no noise", "element-wise"):
+        assert found[column, jl_reconstruction.GUESSED] > 1  # worse than naming the middle
+        assert found[column, jl_reconstruction.PUBLISHED] < 0.95
+        learnt = found[column, jl_reconstruction.LEARNT]
+        assert learnt == pytest.approx(found[column, jl_reconstruction.PUBLISHED], abs=0.15)
+
+
+def test_a_withheld_projection_is_in_no_part_of_what_is_attacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = jl_laplace.blobs(4, 20, 0)
+    secret = [jl_laplace.release(X, 2, "row", "sound", 0, secret=True) for _ in range(2)]
+    assert secret[0].public_map().withheld
+    assert not np.allclose(secret[0].projection_, secret[1].projection_)  # drawn from no seed

@@ -18,6 +18,7 @@ import pytest
 from gnomon.errors import DataError, GnomonError, OutputError, ParameterError
 from gnomon.reproduce import plot
 from gnomon.reproduce.experiment import Cell, Experiment, Numbers
+from gnomon.reproduce.results import Journal
 from gnomon.reproduce.run import reproduce
 
 
@@ -97,10 +98,48 @@ def test_a_second_run_measures_only_what_is_missing(tmp_path: Path) -> None:
     reproduce(experiment, tmp_path, tmp_path, trials=4)
     assert asked == [0, 1, 2, 3]
     # the trial is what seeds splits, so its number must be the one that the record carries
-    lines = (tmp_path / "toy-table1" / "trials.jsonl").read_text().splitlines()
-    assert [(json.loads(line)["trial"], json.loads(line)["value"]) for line in lines] == [
+    assert [(record.trial, record.value) for record in Journal(tmp_path / "toy-table1")] == [
         (k, float(k)) for k in range(4)
     ]
+
+
+def test_the_trials_of_a_cell_are_one_line_that_holds_them_all(tmp_path: Path) -> None:
+    def named(trial: int) -> Numbers:
+        return {"a": 1 / 3, "b": float(trial)} if trial else {"a": 0.0}
+
+    def refused_once(trial: int) -> float:
+        if trial == 1:
+            raise GnomonError("no.")
+        return float(trial)
+
+    cells = [cell("plain", "sound", float), cell("named", "sound", named), cell("gap", "sound", refused_once)]
+    before = reproduce(toy(cells), tmp_path, tmp_path, trials=3)
+    lines = [json.loads(line) for line in (tmp_path / "toy-table1" / "trials.jsonl").read_text().splitlines()]
+    together = {line["row"]: (line["trials"], line["values"]) for line in lines if "trials" in line}
+    assert together["plain"] == (3, [0.0, 1.0, 2.0])
+    assert together["named"] == (3, {"a": [0.0, 0.333333, 0.333333], "b": [None, 1.0, 2.0]})
+    assert together["gap"] == (1, [0.0])
+    assert sorted((line["trial"], line["error"]) for line in lines if "trial" in line) == [
+        (1, "no."),
+        (2, None),
+    ]
+    again = {(record.key, record.trial): record.value for record in Journal(tmp_path / "toy-table1")}
+    assert again[("named", "score", "sound"), 0] == {"a": 0.0}
+    assert set(again) == set(before.records)
+
+
+def test_no_trial_begins_after_its_minutes_and_the_page_says_what_is_missing(tmp_path: Path) -> None:
+    run = cell("slow", "sound", lambda trial: time.sleep(0.05) or 1.0)  # type: ignore[func-returns-value]
+    found = reproduce(toy([run]), tmp_path, tmp_path, trials=7, minutes=0.06 / 60)
+    assert 1 <= found.trials < 7
+    text = (tmp_path / "toy-table1" / "table.md").read_text()
+    assert f"{7 - found.trials} trials are missing" in text
+    assert "--trials 7` continues" in text
+    assert "missing" not in _page(reproduce(toy([run]), tmp_path, tmp_path, trials=7), tmp_path)
+
+
+def _page(results: object, folder: Path) -> str:
+    return (folder / "toy-table1" / "table.md").read_text()
 
 
 def test_without_a_number_five_trials_are_run_or_as_few_as_the_paper_has(tmp_path: Path) -> None:
@@ -113,11 +152,10 @@ def test_a_torn_last_line_is_measured_again(tmp_path: Path) -> None:
     experiment = toy([cell("ours", "sound", lambda trial: 1.0)])
     reproduce(experiment, tmp_path, tmp_path, trials=3)
     journal = tmp_path / "toy-table1" / "trials.jsonl"
-    whole = journal.read_bytes()
-    journal.write_bytes(whole[:-9])
-    reproduce(experiment, tmp_path, tmp_path, trials=3)
-    again = [json.loads(line) for line in journal.read_text().splitlines()]
-    assert [line["trial"] for line in again] == [0, 1, 2]
+    with journal.open("ab") as file:
+        file.write(b'{"row": "ours", "column": "score", "calibration": "sound", "trial": 3, "val')
+    reproduce(experiment, tmp_path, tmp_path, trials=4)
+    assert [record.trial for record in Journal(journal.parent)] == [0, 1, 2, 3]
 
 
 def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
@@ -176,6 +214,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from gnomon.reproduce.experiment import Cell, Experiment
+from gnomon.reproduce.results import Journal
 from gnomon.reproduce.run import reproduce
 
 def run(trial):
@@ -203,9 +242,7 @@ def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
     trials = held // 4 + 1
     cells = [cell(f"cell {k}", "sound", float) for k in range(4)]
     reproduce(replace(toy(cells), name="toy"), tmp_path, tmp_path, trials=trials)
-    after = [json.loads(line) for line in journal.read_text().splitlines()]
-    assert journal.read_text().startswith(before[: before.rfind("\n") + 1])
-    assert sorted((line["trial"], line["row"]) for line in after) == [
+    assert sorted((record.trial, record.row) for record in Journal(journal.parent)) == [
         (trial, f"cell {k}") for trial in range(trials) for k in range(4)
     ]
     assert (tmp_path / "toy" / "table.md").exists()

@@ -29,7 +29,7 @@ By = dict[str, Measure]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """utility[model][metric][side], fidelity[metric][side], closest[metric], script[metric][side]: all measures."""
+    """`utility[model][metric][side]`, `fidelity[metric][side]`, `closest[metric]`, `script[metric][side]`: all measures."""
 
     published: Published
     task: str

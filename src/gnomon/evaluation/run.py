@@ -59,6 +59,16 @@ def evaluate(
     script : a Python file (or a function) with analyse(table) -> dict[str, float], run on real and released rows.
     membership : also attack the release's method with shadow models (classification only; fits the method 11 times).
     random_state : seeds subsamples and models; no noise is drawn here, save that of `membership`.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (400, 2))
+    >>> y = (X[:, 0] > 0.5).astype(int)
+    >>> method = gn.RonGauss(4.0, bounds=(0, 1), classes=[0, 1]).fit(X[:300], y[:300])
+    >>> found = gn.evaluate(method, (X[:300], y[:300]), (X[300:], y[300:]), trials=1)
+    >>> 0 <= found.utility["logistic"]["accuracy"]["release"].mean <= 1
+    True
     """
     releases = list(release) if isinstance(release, list | tuple) else [release]
     _check(len(releases), task, trials)

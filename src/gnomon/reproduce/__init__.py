@@ -16,7 +16,10 @@ MODULES: tuple[str, ...] = (
     "ron_gauss",
     "pca_gauss",
     "jl_laplace",
+    "jl_reconstruction",
     "dprp",
+    "dprp_gans",
+    "dprp_tuned",
     "dppro",
     "dppro_adult",
 )  # each has EXPERIMENTS, a tuple of Experiment

@@ -71,4 +71,5 @@ def curves(axes: Any, drawn: Sequence[Curve], *, title: str, x: str, y: str, log
             axes.set_xticks(places, [f"{at:g}" for at in places])
             axes.set_xticks([], minor=True)
     axes.grid(alpha=0.25)
-    axes.legend(fontsize=7)
+    if axes.get_legend_handles_labels()[0]:  # a run that was cut short may have measured none of them
+        axes.legend(fontsize=7)

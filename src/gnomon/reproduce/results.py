@@ -1,4 +1,7 @@
-"""What was measured: a line of JSON a cell and trial, kept in a file that survives a kill."""
+"""What was measured: a line of JSON a cell and trial, kept in a file that survives a kill.
+
+When a run ends, the trials of a cell become one line, so that the file of many trials stays small and can be committed.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gnomon.errors import DataError, OutputError
 from gnomon.evaluation.measure import Measure
 from gnomon.reproduce.experiment import Cell, Experiment, Key, Numbers
 
 FILE = "trials.jsonl"
+DIGITS = 6  # significant ones of a number in a cell's one line
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,8 @@ class Journal:
             return
         for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
             try:
-                yield Record(**json.loads(line))
-            except (ValueError, TypeError):
+                yield from _records(json.loads(line))
+            except (ValueError, TypeError, KeyError, AttributeError):
                 raise DataError(
                     f"Line {number} of {str(self.path)!r} is no record of a trial; remove that line and run again."
                 ) from None
@@ -69,6 +74,69 @@ class Journal:
                 os.fsync(file.fileno())
         except OSError as problem:
             raise OutputError(f"{str(self.path)!r} could not be written ({problem.strerror}).") from None
+
+    def compact(self, results: Results) -> None:
+        """Rewrite the file with one line a cell; what failed, and trials with gaps before them, keep their own lines."""
+        lines = []
+        for key in dict.fromkeys(key for key, _ in results.records):
+            records = results.of(key)
+            good = [record for record in records if record.error is None]
+            count = next((n for n, record in enumerate(good) if record.trial != n), len(good))
+            if count:
+                lines.append(_together(key, good[:count]))
+            lines += [
+                asdict(record) for record in records if record.error is not None or record.trial >= count
+            ]
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        fresh = self.path.with_suffix(".new")
+        try:
+            with fresh.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(self.path)
+        except OSError as problem:
+            raise OutputError(f"{str(self.path)!r} could not be written ({problem.strerror}).") from None
+
+
+def _together(key: Key, records: list[Record]) -> dict[str, object]:
+    """The trials 0, 1, ... of one cell: a list of numbers, or one for each name (None where a trial lacks it)."""
+    values: list[float | None] | dict[str, list[float | None]]
+    if any(isinstance(record.value, Mapping) for record in records):
+        named = [record.value if isinstance(record.value, Mapping) else {} for record in records]
+        names = dict.fromkeys(name for value in named for name in value)
+        values = {name: [_rounded(value.get(name)) for value in named] for name in names}
+    else:
+        values = [_rounded(record.value) for record in records]  # type: ignore[arg-type]
+    row, column, calibration = key
+    return {
+        "row": row,
+        "column": column,
+        "calibration": calibration,
+        "trials": len(records),
+        "values": values,
+        "seconds": round(sum(record.seconds for record in records), 3),
+        "date": max(record.date for record in records),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")
+
+
+def _records(line: dict[str, Any]) -> Iterator[Record]:
+    """The record of a line, or the records of a cell's one line."""
+    if "trials" not in line:
+        yield Record(**line)
+        return
+    values, count = line["values"], line["trials"]
+    key = (line["row"], line["column"], line["calibration"])
+    for trial in range(count):
+        if isinstance(values, dict):
+            value: Any = {name: of[trial] for name, of in values.items() if of[trial] is not None}
+        else:
+            value = values[trial]
+        yield Record(*key, trial, value, None, line["seconds"] / count, line["date"])
 
 
 @dataclass
@@ -112,6 +180,23 @@ class Results:
     @property
     def errors(self) -> list[Record]:
         return [record for _, record in sorted(self.records.items()) if record.error is not None]
+
+    @property
+    def trials(self) -> int:
+        """How many trials every cell has, at least."""
+        counts = {cell.key: 0 for cell in self.cells}
+        for (key, _), record in self.records.items():
+            if key in counts and record.error is None:
+                counts[key] += 1
+        return min(counts.values(), default=0)
+
+    @property
+    def seconds_a_trial(self) -> float:
+        """Of all cells together, as they were measured."""
+        spent: dict[Key, list[float]] = {}
+        for (key, _), record in self.records.items():
+            spent.setdefault(key, []).append(record.seconds)
+        return sum(sum(of) / len(of) for of in spent.values())
 
     @property
     def last_date(self) -> str:

@@ -46,7 +46,7 @@ NOISELESS = [
 ]
 OURS = [
     Sheet(f"{name}, epsilon = {epsilon:g}, delta = 1e-6", method, "sound", epsilon, 1e-6)
-    for name, method in (("RON-Gauss", "ron-gauss"), ("PCA-Gauss", "pca-gauss"))
+    for name, method in (("RON-Gauss", "ron-gauss"), ("Synthesizer", "synthesizer"))
     for epsilon in (1.0, 4.0)
 ]
 
@@ -67,14 +67,15 @@ def _images(data: Path) -> tuple[Matrix, Any, Matrix, Any]:
 def synthetic(data: Path, sheet: Sheet, trial: int) -> tuple[Matrix, Any]:
     X, y, _, _ = _images(data)
     settings: dict[str, Any] = {"calibration": "sound"}
+    if sheet.components != "auto":
+        settings["n_components"] = sheet.components
     if math.isinf(sheet.epsilon):
-        settings = {"calibration": "paper", "not_private": True}
+        settings |= {"calibration": "paper", "not_private": True}
     made: Any = METHODS[sheet.method](
         epsilon=sheet.epsilon,
         delta=sheet.delta,
         bounds=(0.0, 255.0),
         classes=list(range(10)),
-        n_components=sheet.components,
         random_state=trial,
         **settings,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -25,11 +26,17 @@ def reproduce(
     out: Path,
     *,
     trials: int | None = None,
+    minutes: float | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Measure, tabulate and draw one experiment under `out/NAME`; continues what an earlier run began there."""
+    """Measure, tabulate and draw one experiment under `out/NAME`; continues what an earlier run began there.
+
+    No trial is begun after so many minutes, so that a long experiment can be run in pieces.
+    """
     if trials is not None and trials < 1:
         raise ParameterError(f"The option --trials must be a positive integer. Got {trials} instead.")
+    if minutes is not None and not minutes > 0:
+        raise ParameterError(f"The option --minutes must be a positive number. Got {minutes:g} instead.")
     absent = missing(data, experiment.files)
     if absent:
         raise DataError(
@@ -38,7 +45,7 @@ def reproduce(
         )
     count = min(MODEST, experiment.trials) if trials is None else trials
     folder = out / experiment.name
-    results = measure(experiment, data, folder, count, progress)
+    results = measure(experiment, data, folder, count, progress, minutes)
     write_tables(results, folder)
     if experiment.draw is not None:
         experiment.draw(results, folder)
@@ -46,7 +53,12 @@ def reproduce(
 
 
 def measure(
-    experiment: Experiment, data: Path, folder: Path, trials: int, progress: Progress | None = None
+    experiment: Experiment,
+    data: Path,
+    folder: Path,
+    trials: int,
+    progress: Progress | None = None,
+    minutes: float | None = None,
 ) -> Results:
     """The numbers: trial by trial, so that a run that is cut short has all cells at equally many trials."""
     journal = Journal(folder)
@@ -54,7 +66,10 @@ def measure(
     for record in journal:
         results.add(record)
     work = [(trial, cell) for trial in range(trials) for cell in results.cells]
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
     for done, (trial, cell) in enumerate(work):
+        if cell is results.cells[0] and time.monotonic() > end:
+            break
         if progress is not None:
             progress(experiment.name, done, len(work))
         if not results.has(cell, trial):
@@ -63,6 +78,7 @@ def measure(
             results.add(record)
     if progress is not None:
         progress(experiment.name, len(work), len(work))
+    journal.compact(results)
     return results
 
 

@@ -148,7 +148,8 @@ def markdown(results: Results) -> str:
         f"`gnomon reproduce {experiment.name} --data DIR --out DIR --trials {_trials(results)}`, {results.last_date}. "
         f"The paper ran {experiment.trials} trial{'s' if experiment.trials != 1 else ''}. Values are means over "
         "trials ± half a 95% Student interval; *paper calibration* is the noise as the paper prints it, *sound* is ours "
-        "at the same declared epsilon with a guarantee that holds; what needs no noise shows one value in both.",
+        "at the same declared epsilon with a guarantee that holds; what needs no noise shows one value in both."
+        + _to_come(results),
         _rows(table),
     ]
     if any(line.best for line in table):
@@ -169,6 +170,19 @@ def markdown(results: Results) -> str:
 
 def _trials(results: Results) -> int:
     return max((trial for _, trial in results.records), default=-1) + 1
+
+
+def _to_come(results: Results) -> str:
+    """What the paper's number of trials would still take, by what those here took."""
+    experiment, left = results.experiment, results.experiment.trials - results.trials
+    if left <= 0:
+        return ""
+    minutes = left * results.seconds_a_trial / 60
+    took = f"{minutes:.0f} minutes" if minutes >= 1 else "less than a minute"
+    return (
+        f" {left} trials are missing: the same command with `--trials {experiment.trials}` continues, about {took} of "
+        "the kind of machine that these ran on."
+    )
 
 
 def _rows(table: list[Line]) -> str:
