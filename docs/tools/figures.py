@@ -1,0 +1,172 @@
+"""Figures of the pages of results, drawn from the tables on these pages: `python docs/tools/figures.py`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+RESULTS = Path(__file__).parents[1] / "results"
+BLUE, SAND, GREY = "#2f5d7c", "#d9a65a", "#7a8594"
+
+
+def tables(page: str) -> list[tuple[str, list[list[str]]]]:
+    """Heading before it, and cells of every table of a page."""
+    found, heading, rows = list[tuple[str, list[list[str]]]](), "", list[list[str]]()
+    for line in [*(RESULTS / f"{page}.md").read_text(encoding="utf-8").splitlines(), ""]:
+        if line.startswith("|"):
+            rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
+            continue
+        if rows:
+            found.append((heading, [rows[0], *rows[2:]]))
+            rows = []
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+    return found
+
+
+def number(cell: str) -> float:
+    """The first number of a cell, without its marks; two with a semicolon between them count together."""
+    if ";" in cell:
+        return sum(number(part) for part in cell.split(";"))
+    return float(re.search(r"[-+]?[\d,]*\.?\d+", cell.replace("**", "")).group().replace(",", ""))
+
+
+def save(figure, page: str) -> None:
+    figure.savefig(RESULTS / f"{page}.png", dpi=110, facecolor="white")
+    plt.close(figure)
+    print(RESULTS / f"{page}.png")
+
+
+def ron_gauss() -> None:
+    found = [one for one in tables("ron-gauss") if one[1][0][:2] == ["epsilon", "delta"]]
+    figure, axes = plt.subplots(1, len(found), figsize=(3.3 * len(found), 3.2), layout="constrained")
+    for axis, (heading, (head, *rows)) in zip(axes, found, strict=True):
+        sizes = [int(cell) for cell in head[2:-1]]
+        shades = plt.cm.viridis(np.linspace(0, 0.85, len(rows)))
+        for row, colour in zip(rows, shades, strict=True):
+            label = f"ε {row[0]}, δ {row[1]}"
+            axis.plot(
+                sizes,
+                [number(cell) for cell in row[2:-1]],
+                marker="o",
+                markersize=3,
+                color=colour,
+                label=label,
+            )
+            chosen = int(re.search(r"p = (\d+)", row[-1]).group(1))
+            axis.plot(
+                chosen,
+                number(row[-1]),
+                marker="*",
+                markersize=11,
+                color=colour,
+                markeredgecolor="black",
+                linestyle="",
+            )
+        axis.set(
+            title=heading.split(" (")[0],
+            xlabel="dimension p (star: automatic)",
+            xscale="log",
+            xticks=sizes,
+            ylim=(0, 1),
+        )
+        axis.set_xticks(sizes, head[2:-1])
+        axis.minorticks_off()
+        axis.legend(frameon=False, fontsize=6.5, loc="lower right")
+    axes[0].set_ylabel("accuracy on real rows")
+    save(figure, "ron-gauss")
+
+
+def dprp() -> None:
+    head, *rows = tables("dprp")[0][1]
+    names = list(dict.fromkeys(row[0] for row in rows))
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(1.9 * len(names), 2.9), sharey=True, layout="constrained"
+    )
+    for axis, name in zip(axes, names, strict=True):
+        mine = [row for row in rows if row[0] == name]
+        epsilons = [number(row[1]) for row in mine]
+        axis.plot(
+            epsilons,
+            [number(row[5]) for row in mine],
+            marker="o",
+            markersize=4,
+            color=BLUE,
+            label="here, sound",
+        )
+        axis.plot(
+            epsilons, [number(row[6]) for row in mine], marker="s", markersize=4, color=SAND, label="printed"
+        )
+        axis.plot(epsilons, [number(row[8]) for row in mine], color=GREY, linestyle=":", label="chance")
+        axis.set_title(name.replace("_", " ").replace("breast cancer ", "bc "), fontsize=8)
+        axis.set_xlabel("epsilon")
+    axes[0].set(ylabel="AUPRC", ylim=(0, 1.02))
+    axes[0].legend(frameon=False, fontsize=7, loc="lower left")
+    assert head[5] == "AUPRC"
+    save(figure, "dprp")
+
+
+def bars(
+    page: str, which: int, label: int, values: dict[int, str], xlabel: str, *, log: bool = False
+) -> None:
+    _, *rows = tables(page)[which][1]
+    rows = [row for row in rows if all(re.search(r"\d", row[column]) for column in values)]
+    places = np.arange(len(rows))[::-1]
+    figure, axis = plt.subplots(
+        figsize=(7.5, 0.6 + 0.32 * len(rows) * max(1, len(values) * 0.7)), layout="constrained"
+    )
+    width = 0.8 / len(values)
+    for turn, (column, name) in enumerate(values.items()):
+        heights = [number(row[column]) for row in rows]
+        colour = (BLUE, SAND, GREY)[turn]
+        axis.barh(places - (turn - (len(values) - 1) / 2) * width, heights, width, color=colour, label=name)
+    axis.set_yticks(places, [row[label][:52] for row in rows], fontsize=8)
+    axis.set(xlabel=xlabel, xscale="log" if log else "linear")
+    if len(values) > 1:
+        axis.legend(frameon=False, fontsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
+    save(figure, page)
+
+
+def ablation() -> None:
+    _, *rows = tables("ablation")[1][1]
+    names = list(dict.fromkeys(row[0] for row in rows))
+    figure, axis = plt.subplots(figsize=(7.5, 0.24 * len(names) + 0.8), layout="constrained")
+    for place, name in enumerate(reversed(names)):
+        for shift, row in zip((-0.18, 0.18), [row for row in rows if row[0] == name], strict=True):
+            mean, spread = (float(part) for part in row[2].split(" ± "))
+            axis.errorbar(
+                mean, place + shift, xerr=spread, marker="o", markersize=3, color=BLUE, capsize=2, linewidth=1
+            )
+    axis.axvline(0, color=GREY, linewidth=0.8)
+    axis.set_yticks(range(len(names)), list(reversed(names)), fontsize=8)
+    axis.set_xlabel("mean score on large tables, difference to the chosen value (twice the standard error)")
+    axis.spines[["top", "right"]].set_visible(False)
+    save(figure, "ablation")
+
+
+def main() -> None:
+    ron_gauss()
+    dprp()
+    ablation()
+    bars("row-streaming", 0, 0, {3: "seconds of processors"}, "seconds of processors, 10 million rows")
+    bars(
+        "robustness",
+        1,
+        0,
+        {1: "our mutations", 2: "atheris", 3: "Hypothesis"},
+        "inputs that were watched",
+        log=True,
+    )
+    bars("speed", 0, 0, {1: "measured", 2: "aim, at most"}, "in units of the bare loop (see the table)")
+
+
+if __name__ == "__main__":
+    main()
