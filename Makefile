@@ -1,5 +1,6 @@
 # `make demo` makes a real release, `make test` runs everything that must pass on one machine,
-# `make test-browser` the page in a real browser, `make test-cluster` what needs a cluster or a database server: it starts them on loopback, and ends them.
+# `make docs` builds the documentation, `make test-browser` runs the page in a real browser,
+# `make test-cluster` what needs a cluster or a database server: it starts them on loopback, and ends them.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,38 +8,34 @@ READY := $(VENV)/.ready
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,app]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,app,docs]'
 	touch $(READY)
 
-.PHONY: demo test test-browser test-cluster lint clean
+.PHONY: demo test test-browser test-cluster docs lint clean
 demo: $(READY)
 	$(BIN)/python -m gnomon.demo
 
 test: lint
 	$(BIN)/python -m pytest -n auto -q
 
+# Executes every example, then builds site/ strictly and without network: a broken link, anchor or example fails.
+docs: $(READY)
+	$(BIN)/python -m pytest -q -n 2 tests/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 # What is missing and cannot be had in a few minutes is said, and its tests are skipped.
 test-cluster: $(READY)
 	@tests/cluster/prepare $(BIN)/pip
-	GNOMON_TEST_CLUSTER=1 timeout --kill-after=30 540 $(BIN)/python -m pytest -q tests/cluster
+	GNOMON_TEST_CLUSTER=1 timeout --kill-after=30 1200 $(BIN)/python -m pytest -q -n 0 tests/cluster
 
-AXE := $(VENV)/axe/package/axe.min.js
-test-browser: $(VENV)/.ready-browser
-	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
-	  timeout 400 apt-get install --yes --quiet --no-install-recommends chromium chromium-driver || \
-	  echo "Chromium is missing and cannot be installed here: the browser tests are skipped."
-	@test -f $(AXE) || (mkdir -p $(VENV)/axe && cd $(VENV)/axe && timeout 120 npm pack --silent axe-core@4.14.0 >/dev/null && tar xzf axe-core-*.tgz) || \
-	  echo "axe-core cannot be fetched from npm here: tests that need it are skipped."
-	GNOMON_TEST_BROWSER=1 timeout 1500 $(BIN)/python -m pytest -q tests/browser
-
-$(VENV)/.ready-browser: $(READY)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,sql,plot,app,test-browser]'
-	touch $@
+test-browser: $(READY)
+	@tests/browser/prepare $(VENV)
+	GNOMON_TEST_BROWSER=1 timeout --kill-after=30 900 $(BIN)/python -m pytest -q -n 2 -rs tests/browser
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs/tools
+	$(BIN)/ruff format --check src tests benchmarks docs/tools
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) demo-release
+	rm -rf $(VENV) demo-release site

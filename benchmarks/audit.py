@@ -1,6 +1,7 @@
 """The long audit: every mechanism, method, unit and calibration, with the power that each attack has.
 
     python benchmarks/audit.py run --out audit.jsonl [--only TEXT] [--runs TIMES]   one line an attack, resumable
+    python benchmarks/audit.py costs                                                the Synthesizer's worst pairs, exactly
     python benchmarks/audit.py law --out audit.jsonl                                what the law lets an attack see
     python benchmarks/audit.py show --out audit.jsonl --figures docs/results        tables in Markdown, and figures
 
@@ -10,6 +11,7 @@ Each attack is run once; its bound is also told for the first tenth and the firs
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 import warnings
@@ -31,6 +33,7 @@ from gnomon.audit.likelihood import sharper
 from gnomon.audit.moments import DIGITS, moment_attack
 from gnomon.audit.printed import covariance_attack
 from gnomon.audit.vectors import count_attack, sum_attack
+from gnomon.audit.whole import epsilon_of_run
 from gnomon.privacy.guarantee import Adjacency, ApproxDP, PureDP, Unit, declared
 
 LOOSE = ApproxDP(4.0, 1e-5)
@@ -97,9 +100,12 @@ def _methods() -> Iterator[Case]:
         ("modips", 8.0, 1e-5, 2_000),
         ("pca-gauss", 8.0, 1e-5, 2_000),
         ("pca-gauss", 8.0, 0.0, 16_000),
-        ("blocki", 4.0, 1e-5, 3_000),
+        ("blocki", 4.0, 1e-5, 9_000),
         ("exponential", 2.0, 0.0, 6_000),
-        ("privbayes", 4.0, 0.0, 4_000),
+        ("privbayes", 4.0, 0.0, 12_000),
+        ("jtree", 4.0, 0.0, 4_000),
+        ("priview", 4.0, 0.0, 4_000),
+        ("priview", 4.0, 1e-5, 4_000),
         ("pca-identity", 4.0, 1e-5, 20_000),
         ("lda-identity", 4.0, 1e-5, 16_000),
     ):
@@ -250,6 +256,29 @@ def _append(out: Path, line: dict[str, Any]) -> None:
         file.write(json.dumps(line) + "\n")
 
 
+# --- what the worst pair of the Synthesizer costs, exactly ---
+
+
+def costs(runs: int = 12) -> None:
+    """By the exact values of real releases, as shares of the claim: no attack on the pair can prove more."""
+    kinds = {
+        "row": (Unit.ROW, Adjacency.REPLACE_ONE, 1),
+        "added row": (Unit.ROW, Adjacency.ADD_REMOVE, 1),
+        "person, 3 rows": (Unit.PERSON, Adjacency.ADD_REMOVE, 3),
+    }
+    print("| who | records | target | pure, epsilon 4 | epsilon 8, delta 1e-05 |\n|---|---:|---|---:|---:|")
+    for who, (unit, adjacency, rows) in kinds.items():
+        for n, target in itertools.product((300, 2, 3, 10), ("classes", "number", "none")):
+            cells = []
+            for epsilon, delta in ((4.0, 0.0), (8.0, 1e-5)):
+                claim = declared(epsilon, delta, unit=unit, adjacency=adjacency, rows=rows)
+                trials: Any = synthesizer_attack(claim, target, n).release.__self__  # type: ignore[attr-defined]
+                trials = getattr(trials, "trials", trials)
+                shares = [epsilon_of_run(*trials.run(bool(i % 2)), delta) / epsilon for i in range(runs)]
+                cells.append(f"{np.mean(shares):.1%} (most {max(shares):.3%})")
+            print(f"| {who} | {n} | {target} | {cells[0]} | {cells[1]} |", flush=True)
+
+
 # --- what the law of matrix Laplace noise lets an attack see ---
 
 
@@ -351,8 +380,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("do", choices=["run", "law", "show"])
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("do", choices=["run", "costs", "law", "show"])
+    parser.add_argument("--out", type=Path, default=Path("audit.jsonl"))
     parser.add_argument("--only", default="", help="attacks whose key holds this")
     parser.add_argument("--runs", type=float, default=1.0, help="times the usual number of runs")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no attack after so many")
@@ -361,6 +390,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if options.do == "run":
         run(options.out, options.only, options.runs, options.minutes)
+    elif options.do == "costs":
+        costs()
     elif options.do == "law":
         law(options.out)
     else:

@@ -12,6 +12,7 @@ import csv
 import difflib
 import json
 import os
+import pickle
 import re
 import resource
 import subprocess
@@ -404,6 +405,15 @@ def page(walks: list[Walk], rules: list[str], command: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _walked(name: str, data: Path) -> tuple[Walk, list[str]]:
+    """One table's journey, and for Adult what its rules do."""
+    with tempfile.TemporaryDirectory(prefix="journey-") as folder:
+        place = Path(folder)
+        found = walk(TABLES[name](data, place), place)
+        ruled = name == "adult" and (place / "release").exists()
+        return found, rules_on_adult(place) if ruled else []
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument(
@@ -411,14 +421,20 @@ def main() -> None:
     )
     options.add_argument("--out", type=Path, default=Path("docs/results/journey.md"))
     options.add_argument("--only", nargs="*", default=list(TABLES), choices=list(TABLES))
+    options.add_argument("--kept", type=Path, help="a folder for finished tables, by which a run goes on")
     asked = options.parse_args()
     walks, rules = [], []
     for name in asked.only:
-        with tempfile.TemporaryDirectory(prefix="journey-") as folder:
-            place = Path(folder)
-            walks.append(walk(TABLES[name](Path(asked.data), place), place))
-            if name == "adult" and (place / "release").exists():
-                rules = rules_on_adult(place)
+        kept = None if asked.kept is None else asked.kept / f"{name}.pickle"
+        if kept is not None and kept.exists():
+            walked, said = pickle.loads(kept.read_bytes())
+        else:
+            walked, said = _walked(name, Path(asked.data))
+            if kept is not None:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_bytes(pickle.dumps((walked, said)))
+        walks.append(walked)
+        rules += said
     asked.out.write_text(page(walks, rules, "python benchmarks/journey.py --data datasets"), encoding="utf-8")
 
 

@@ -43,23 +43,28 @@ from replay_worlds import (
 
 from gnomon.audit.replay import Pair, Replayed
 from gnomon.methods import METHODS
+from gnomon.methods.baseline.joint import Dependence
+from gnomon.methods.baseline.privatesvm import HingeMinimum, PrivateSvm
 from gnomon.privacy import sensitivity
 from gnomon.privacy.sensitivity import Sensitivity
 from gnomon.table import persons
 
-MODELS = ("synthesizer", "ron-gauss", "pca-gauss", "modips", "blocki", "exponential")
+MODELS = ("synthesizer", "ron-gauss", "pca-gauss", "modips", "blocki", "exponential", "priview")
 ROWS = (
     "privbayes",
+    "jtree",
     "dprp",
     "jl-laplace",
     "dppro",
     "bernoulli-identity",
     "pca-identity",
     "lda-identity",
+    "private-svm",
 )  # replace-one alone
 BY_ATTRIBUTE = ("jl-laplace", "dppro")
 TARGETS = ("classes", "number", "none", "private classes")
-PURE_ONLY = ("bernoulli-identity", "exponential", "privbayes")
+TWO_CLASSES = ("private-svm",)
+PURE_ONLY = ("bernoulli-identity", "exponential", "privbayes", "jtree")
 NEEDS_DELTA = ("dprp", "dppro", "blocki")
 KEY = bytes(range(32))  # by which rows of persons are bounded: a promise holds for every key
 OPTIONS: dict[str, list[dict[str, Any]]] = {  # of which a pair has one
@@ -68,12 +73,25 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {  # of which a pair has one
     "dprp": [{}, {"row_share": 0.5}, {"k1": 1}, {"radius": 1.0}],
     "jl-laplace": [{}, {"projection": "orthonormal"}, {"projection": "sign"}, {"label_weight": 2.0}],
     "dppro": [{}, {"typical_distance": "estimate"}, {"projection": "orthonormal"}],
+    "privbayes": [  # with tables of few cells, so that few rows have edges to choose from
+        {"theta": 1e-6, "bins": 2, "beta": 0.9},
+        {"theta": 1e-6, "bins": 3, "degree": 1},
+        {"theta": 1e-4},
+        {},
+    ],
+    "private-svm": [{"C": 0.4}, {"C": 30.0, "radius": 1.0}],
     "bernoulli-identity": [{}, {"radius": 1.0}],
+    "jtree": [{"theta": 1e-4, "phi": 0.01}, {"theta": 1e-4, "phi": 0.9, "edges": 2}],
+    "priview": [{}, {"cover": 3, "cells": 4096}],
     "pca-identity": [{}, {"share": 0.7}],
     "lda-identity": [{}, {"share": 0.7}],
 }
 CALLED: list[str] = []  # sensitivities that releases have asked for while they were too small
 ROUNDING = 1e-9  # of the doubles that a share is computed with
+
+
+# a classifier has no folder of rows, and is a release all the same
+ESTIMATORS = {**METHODS, PrivateSvm.name: PrivateSvm}
 
 
 def cases() -> Iterator[Case]:
@@ -109,7 +127,7 @@ def _offered(case: Case) -> bool:
         return False
     return not (
         (case.method == "blocki" and case.unit == PERSON)
-        or (case.method == "lda-identity" and case.target != "classes")
+        or (case.method in ("lda-identity", *TWO_CLASSES) and case.target != "classes")
     )
 
 
@@ -119,7 +137,7 @@ def _offered(case: Case) -> bool:
 def estimator(world: World) -> Any:
     case, schema = world.case, world.schema()
     options: dict[str, Any] = {"random_state": int(world.rng.integers(2**31)), "schema": schema}
-    taken = METHODS[case.method]._get_param_names()
+    taken = ESTIMATORS[case.method]._get_param_names()
     if case.unit == ATTRIBUTE:
         options["unit"] = "attribute"
     if case.unit == ADDED:
@@ -130,7 +148,7 @@ def estimator(world: World) -> Any:
         options["random_state"] = None  # by the tail, of a projection that no seed fixes
     small = {"candidates": 64, "queries": 8, "database_rows": 4, "sketch_rows": 8}
     options |= {name: value for name, value in small.items() if name in taken}
-    return METHODS[case.method](float(world.rng.choice(case.epsilons)), case.delta, **options)
+    return ESTIMATORS[case.method](float(world.rng.choice(case.epsilons)), case.delta, **options)
 
 
 @dataclass
@@ -214,6 +232,14 @@ def faults() -> dict[str, Callable[[], Any]]:
             found[name] = lambda name=name, honest=honest: _everywhere(name, honest, _short(honest))
     found["protecting: a person as one row"] = lambda: _attribute(
         Sensitivity, "protecting", lambda self, promise: replace(self, unit=promise.unit, rows=promise.rows)
+    )
+    found["dependence of attributes: a sixth of it"] = lambda: _attribute(
+        Dependence, "change", property(lambda self, honest=Dependence.change: honest.fget(self) // 6)
+    )
+    found["distance of two minimisers: half of it"] = lambda: _attribute(
+        HingeMinimum,
+        "noise",
+        lambda self, loss, honest=HingeMinimum.noise: honest(replace(self, rows=self.rows * 2), loss),
     )
     found["persons: rows are not bounded"] = lambda: _attribute(
         persons.Bounding, "chosen", lambda self, records: records

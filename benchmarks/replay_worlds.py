@@ -58,6 +58,8 @@ class World:
         weights = np.array([4, 1, 2, 2, 2, 1, 1, 0.0 if self._cannot_estimate else 0.7])
         m = int(self.rng.integers(1, 7))
         self.kinds = list(self.rng.choice(pool, m, p=weights / weights.sum()))
+        if set(self.kinds) == {"estimated"}:  # bounds that noise hides would leave no column at all
+            self.kinds[0] = "number"
         if self.case.unit == ATTRIBUTE and m == 1:
             self.kinds.append("number")
 
@@ -75,7 +77,7 @@ class World:
         for j, kind in enumerate(self.kinds):
             lines += [f"[columns.c{j}]", *_COLUMNS[kind]]
         lines += {
-            "classes": ["[columns.y]", 'kind = "category"', 'values = ["u", "v", "w"]', 'role = "target"'],
+            "classes": ["[columns.y]", 'kind = "category"', f"values = {self.labels}", 'role = "target"'],
             "private classes": ["[columns.y]", 'kind = "category"', "estimate = true", 'role = "target"'],
             "number": ["[columns.y]", 'kind = "number"', "low = -1", "high = 3", 'role = "target"'],
             "none": [],
@@ -102,7 +104,12 @@ class World:
     def label(self) -> Any:
         if self.case.target == "number":
             return float(self.rng.choice([-1.0, 3.0, self.rng.uniform(-1, 3), 50.0]))
-        return str(self.rng.choice(["u", "v", "w"]))
+        return str(self.rng.choice(self.labels))
+
+    @property
+    def labels(self) -> list[str]:
+        """Two classes for a method that tells two apart."""
+        return ["u", "v", "w"][: 2 if self.case.method == "private-svm" else 3]
 
     def record(self) -> Record:
         found: Record = {f"c{j}": self.cell(kind) for j, kind in enumerate(self.kinds)}

@@ -3,6 +3,7 @@
     python benchmarks/utility.py run --data DIR --out FILE [--method auto] [--tier quick|full] [--tables NAME,...]
                                      [--epsilon 1,4|sweep] [--delta 1e-6] [--splits 3] [--minutes M]
     python benchmarks/utility.py run --data DIR --out FILE --method real [...]     the same learners on real rows
+    python benchmarks/utility.py run --data DIR --out FILE --method PEER [...]     another tool, or gnomon beside them
     python benchmarks/utility.py show FILE [--against FILE] [--tier full] [--tables ...] [--epsilon ...] [--delta ...]
     python benchmarks/utility.py tables                                            names, targets and bounds
 
@@ -42,6 +43,7 @@ from harness import learners
 from harness.arrays import Rows, features
 from harness.learners import SWEEP, TIERS, Tier
 from harness.likeness import Real
+from harness.peers import PEERS, PeerStoppedError, release
 from harness.tables import TABLES, Table, split
 
 import gnomon as gn
@@ -118,6 +120,8 @@ class Split:
             return {**size, **found, **self.real.compare(self.train.take(draw))}
         assert epsilon is not None
         assert delta is not None
+        if method in PEERS:
+            return self._peer(method, epsilon, delta, tier)
         start = time.process_time()
         name = named(method, self.schema, self.train.num_rows, epsilon, delta)
         name, options = parameters(name)
@@ -137,6 +141,16 @@ class Split:
         tests = {"direct": self.test_rows, "transform": seen} if shown else {"transform": seen}
         told = {"took": name, **cost, **self._scores(Rows.of(rows, self.schema), tests, tier)}
         return {**told, **self.real.compare(rows)} if shown else told
+
+    def _peer(self, method: str, epsilon: float, delta: float, tier: Tier) -> Line:
+        """Another tool's rows, through the same learners and comparisons; predictions of one that releases none."""
+        made = release(method, self.train, self.test, self.schema, epsilon, delta, tier.rows, self.seed)
+        told = {"took": method, "adjacency": PEERS[method].adjacency, **made.cost}
+        if made.rows is None:
+            own = learners.own_score(made.predictions, self.test_rows.y, self.table.task)
+            return {**told, "direct": {"its own": rounded(own)}}
+        scores = self._scores(Rows.of(made.rows, self.schema), {"direct": self.test_rows}, tier)
+        return {**told, **scores, **self.real.compare(made.rows)}
 
     def _scores(self, train: Rows, tests: dict[str, Rows], tier: Tier) -> Line:
         start = time.process_time()
@@ -159,6 +173,15 @@ def key(line: Line) -> tuple[Any, ...]:
     return tuple(line[name] for name in KEY)
 
 
+def exceeded(line: Line, path: Path) -> bool:
+    """A tool that exceeded its limit on a table is not run there again."""
+    same = ("tier", "table", "method")
+    return any(
+        str(known.get("refused", "")).startswith("exceeded") and all(known[n] == line[n] for n in same)
+        for known in read(path)
+    )
+
+
 def jobs(told: argparse.Namespace, tier: Tier) -> Iterator[tuple[str, int, list[Line]]]:
     """Tables in their order and splits within them, each with the lines that are wanted of it."""
     budgets = [(None, None)] if told.method == REAL else [(e, told.delta) for e in told.epsilon]
@@ -177,7 +200,7 @@ def run(told: argparse.Namespace) -> None:
     done = {key(line) for line in read(told.out)}
     started, loaded = time.monotonic(), ("", pa.table({}))
     for name, seed, wanted in jobs(told, TIERS[told.tier]):
-        missing = [line for line in wanted if key(line) not in done]
+        missing = [line for line in wanted if key(line) not in done and not exceeded(line, told.out)]
         if not missing:
             continue
         if loaded[0] != name:
@@ -193,6 +216,8 @@ def run(told: argparse.Namespace) -> None:
                     found = prepared.measure(line["method"], line["epsilon"], line["delta"], TIERS[told.tier])
             except GnomonError as refused:
                 found = {"refused": str(refused)}
+            except PeerStoppedError as stopped:
+                found = {"refused": str(stopped)}
             with told.out.open("a", encoding="utf-8") as log:
                 log.write(json.dumps({**line, **found}, separators=(",", ":")) + "\n")
             print(json.dumps({**line, **found})[:300], flush=True)
@@ -215,7 +240,7 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_argument(
         "--method",
         default=AUTO,
-        help="of gnomon, with parameters as NAME:KEY=VALUE,...; auto; or real for the real rows",
+        help="of gnomon, with parameters as NAME:KEY=VALUE,...; auto; real for the real rows; a tool of harness/peers.py",
     )
     runs.add_argument("--splits", help="how many (3), or which (0,1,2); by the tier by default")
     runs.add_argument("--data", type=Path, default=os.environ.get("GNOMON_DATA"))

@@ -102,6 +102,13 @@ def accuracy(table: Table, epsilon: float, delta: float, p: int | str, seed: int
     return float(model.score(method.transform(test), truth)), method.n_components_
 
 
+HOW = (
+    "Logistic regression trained on 4,000 released rows, tested on held-out real rows mapped by `transform`; mean of "
+    "the trials and half the 95%\ninterval. Real noise, sound calibration, row-level replace-one. The automatic dimension "
+    "uses public numbers only. The best fixed dimension is chosen by\nwhat is shown, which a custodian cannot do."
+)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -110,15 +117,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     args = parser.parse_args()
-    lines = [
-        "# RON-Gauss: accuracy by dimension, and by the automatic one",
-        "",
-        f"`python benchmarks/utility_ron.py --trials {args.trials}{' --data DIR' if args.data else ''}`, "
-        f"{datetime.date.today()}. Logistic regression trained on 4,000 released rows, tested on held-out real rows "
-        "mapped by `transform`; mean of the trials and half the 95% interval. Real noise, sound calibration, row-level "
-        "replace-one. The automatic dimension uses public numbers only.",
-        "",
-    ]
+    lines, behind = list[str](), list[float]()
     for table in tables(args.data):
         trials = (
             args.trials if len(table.X) < 100_000 and table.X.shape[1] < 500 else max(2, args.trials // 3)
@@ -132,18 +131,28 @@ def main() -> None:
         lines += ["|" + "---|" * (len(table.dimensions) + 3)]
         for epsilon in table.epsilons:
             for delta in table.deltas:
-                cells = []
+                cells, means = [], []
                 for p in (*table.dimensions, "auto"):
                     found = [accuracy(table, epsilon, delta, p, seed) for seed in range(trials)]
                     scores = np.array([score for score, _ in found])
                     half = 1.96 * scores.std(ddof=1) / len(scores) ** 0.5
                     chosen = f" (p = {found[0][1]})" if p == "auto" else ""
+                    means.append(scores.mean())
                     cells.append(f"{scores.mean():.3f} ± {half:.3f}{chosen}")
+                behind.append(max(means[:-1]) - means[-1])
                 lines.append(f"| {epsilon:g} | {delta:g} | " + " | ".join(cells) + " |")
                 print(lines[-1], flush=True)
         lines.append("")
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "ron-gauss.md").write_text("\n".join(lines))
+    answer = (
+        f"The automatic dimension, which costs nothing, is within 0.03 of the best fixed one in "
+        f"{sum(one <= 0.03 for one in behind)} of {len(behind)} settings, and at most {max(behind):.3f} below it."
+    )
+    command = f"python benchmarks/utility_ron.py --trials {args.trials}{' --data DIR' if args.data else ''}"
+    head = ["# RON-Gauss: accuracy by dimension, and by the automatic one", "", answer, ""]
+    foot = ["## Figure", "", "![Accuracy by dimension](ron-gauss.png)", "", "## Made by", ""]
+    foot += ["```text", command, "```", "", f"{datetime.date.today()}. {HOW}", ""]
+    (args.out / "ron-gauss.md").write_text("\n".join([*head, *lines, *foot]))
 
 
 if __name__ == "__main__":

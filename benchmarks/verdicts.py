@@ -1,8 +1,8 @@
 """Are verdicts right? Predicted and stated levels of every column beside the level that the real rows show.
 
-    python benchmarks/verdicts.py --data DIR --out runs.jsonl     # a line for each column of each release
-    python benchmarks/verdicts.py --show runs.jsonl               # the figures of docs/results/verdicts.md
-    python benchmarks/verdicts.py --data DIR --bounds             # estimated bounds beside the outer quantiles
+    python benchmarks/verdicts.py --data DIR --out RUNS [--minutes 9]   # a file for each release; resumes
+    python benchmarks/verdicts.py --show RUNS                           # the figures of docs/results/verdicts.md
+    python benchmarks/verdicts.py --data DIR --bounds                   # estimated bounds beside the outer quantiles
 
 Real tables are those of the utility protocol, with at most `MOST_ROWS` rows, and some columns of very wide ones.
 Generated ones have shapes, bounds and relations that are drawn anew for each. A release is made once for every table and
@@ -12,8 +12,9 @@ budget.
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import os
+import pickle
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,7 @@ from gnomon.methods.charging import unaccounted
 from gnomon.privacy.accounting import spendable
 from gnomon.verdict.compare import described, distance, prior, relative
 from gnomon.verdict.levels import Level, judged, judged_relation
-from gnomon.verdict.predict import expected, trial_of
+from gnomon.verdict.predict import judged_trials, trial_of, tried_on_reference
 from gnomon.verdict.simulate import Redrawn
 from gnomon.verdict.state import again, beside_counts, together
 
@@ -42,7 +43,7 @@ LARGE = {
     "blogfeedback": 60,
 }  # columns that are kept
 GENERATED = 20
-MOST_ROWS = 100_000
+MOST_ROWS = 50_000
 SMALL_SHARE = 0.3  # of generated columns: booleans, and categories
 
 
@@ -105,53 +106,51 @@ def _number(score: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, fl
     return values, low - float(beyond[0]), high + float(beyond[1])
 
 
-def judged_release(
+def tried_release(
     name: str, table: pa.Table, schema: gn.Schema, epsilon: float, delta: float
-) -> Iterator[dict[str, Any]]:
-    """One release: for every column, class and the relation, its true level beside the predicted and the stated one."""
+) -> dict[str, Any]:
+    """One release and the trials that its verdicts are read off, with what the real rows show."""
     began = time.perf_counter()
     method = gn.Synthesizer(epsilon, delta, schema=schema, random_state=1).fit(table, charge=unaccounted)
     fitted = time.perf_counter()
     trial = trial_of(method, schema, schema, table.num_rows, method.guarantee_)
-    before, runs, counted = expected(trial), again(method, trial), beside_counts(method, trial)
-    after = together(before, runs, counted)
+    reference = tried_on_reference(trial)
+    predicted = time.perf_counter()
+    found = {"trial": trial, "reference": reference, "again": again(method, trial)}
+    found["counted"] = beside_counts(method, trial)
     ended = time.perf_counter()
-    true, known = described(table, schema), prior(schema)
     seen = described(pa.concat_tables(method.sample_batches(table.num_rows)), schema)
     facts = {"table": name, "rows": table.num_rows, "columns": len(schema.released)}
-    facts |= {"epsilon": epsilon, "delta": delta}
-    facts |= {"fit": round(fitted - began, 2), "verdict": round(ended - fitted, 2)}
+    facts |= {"epsilon": epsilon, "delta": delta, "fit": fitted - began}
+    facts |= {"prediction": predicted - fitted, "verdict": ended - fitted}
+    return found | {"facts": facts, "seen": seen, "true": described(table, schema), "prior": prior(schema)}
+
+
+def judged_release(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """For every column, class and the relation of a release: its true level beside the predicted and the stated one."""
+    trial, true, seen, known = (found[key] for key in ("trial", "true", "seen", "prior"))
+    before = judged_trials(trial, found["reference"])
+    after = together(before, found["reference"].columns, found["again"], found["counted"])
     for part in ("columns", "classes"):
         for planned, stated in zip(getattr(before, part), getattr(after, part), strict=True):
             here, public = (getattr(one, part)[planned.name] for one in (true, known))
             error = distance(getattr(seen, part)[planned.name], here)
             real_ = judged(planned.kind, planned.name, error, distance(public, here))
-            levels = {
-                "true": real_,
-                "predicted": planned,
-                "stated": stated,
-                "counted": counted.get(planned.name),
-            }
-            yield facts | {
+            levels = {"true": real_, "predicted": planned, "stated": stated}
+            yield found["facts"] | {
                 "part": part,
                 "name": planned.name,
-                "kind": schema[planned.name].kind if part == "columns" else "class",
-                "tv": round(error.variation, 4),
-                "location": None if error.location is None else round(error.location, 4),
-                "again": max(getattr(run, part)[planned.name].level for run in runs).word,
-                **{key: None if one is None else one.level.word for key, one in levels.items()},
+                "kind": trial.schema[planned.name].kind if part == "columns" else "class",
+                "error": error,
+                **{key: one.level.word for key, one in levels.items()},
             }
     assert before.relation is not None
     assert after.relation is not None
     error_ = relative(seen.relation, true.relation)
     relation = judged_relation(before.relation.name, error_)
     levels = {"true": relation, "predicted": before.relation, "stated": after.relation}
-    yield facts | {
-        "part": "relation",
-        "name": relation.name,
-        "error": round(error_, 4),
-        **{key: one.level.word for key, one in levels.items()},
-    }
+    words = {key: one.level.word for key, one in levels.items()}
+    yield found["facts"] | {"part": "relation", "name": relation.name, "error": error_, **words}
 
 
 # --- bounds that are estimated ---
@@ -290,44 +289,40 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=os.environ.get("GNOMON_DATA"))
     parser.add_argument(
-        "--out", type=Path, help="append a line for each column to this file; finished releases are kept"
+        "--out", type=Path, help="a folder with a file for each release; finished ones are kept"
     )
     parser.add_argument("--tables", help="names, separated by commas; by default all")
-    parser.add_argument("--show", type=Path, help="print the figures of a file")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no release after so many")
+    parser.add_argument("--show", type=Path, help="print the figures of a folder")
     parser.add_argument("--bounds", action="store_true", help="print how near estimated bounds are")
     given = parser.parse_args()
+    data = given.data and Path(given.data)
     if given.bounds:
-        show_bounds(given.data and Path(given.data))
+        show_bounds(data)
         return
     if given.show is not None:
-        show([json.loads(line) for line in given.show.read_text().splitlines()])
+        files = sorted(given.show.glob("*.pickle"))
+        show([line for file in files for line in judged_release(pickle.loads(file.read_bytes()))])
         return
-    names = (
-        given.tables.split(",") if given.tables else [*TABLES, *(f"generated-{i}" for i in range(GENERATED))]
-    )
-    done = set()
-    if given.out.exists():
-        lines = [json.loads(line) for line in given.out.read_text().splitlines()]
-        done = {
-            (line["table"], line["epsilon"], line["delta"]) for line in lines if line["part"] == "relation"
-        }
-    for name in names:
-        left = [budget for budget in BUDGETS if (name, *budget) not in done]
-        if not left:
+    names = [*(f"generated-{i}" for i in range(GENERATED)), *TABLES]
+    end = time.monotonic() + 60 * given.minutes
+    given.out.mkdir(parents=True, exist_ok=True)
+    for name in given.tables.split(",") if given.tables else names:
+        files = {budget: given.out / f"{name} {budget[0]:g} {budget[1]:g}.pickle" for budget in BUDGETS}
+        unfinished = {budget: file for budget, file in files.items() if not file.exists()}
+        if not unfinished:
             continue
-        table, schema = (
-            generated(int(name.split("-")[1]))
-            if name.startswith("generated")
-            else real(name, given.data and Path(given.data))
-        )
-        for epsilon, delta in left:
-            found = list(judged_release(name, table, schema, epsilon, delta))
-            with given.out.open("a") as file:
-                file.writelines(json.dumps(line) + "\n" for line in found)
-            print(
-                f"{name}: epsilon {epsilon:g}, delta {delta:g}: fit {found[0]['fit']} s, verdict {found[0]['verdict']} s",
-                flush=True,
-            )
+        table, schema = generated(int(name[10:])) if name.startswith("generated") else real(name, data)
+        for (epsilon, delta), file in unfinished.items():
+            if time.monotonic() > end:
+                return
+            found = tried_release(name, table, schema, epsilon, delta)
+            partial = file.with_suffix(".part")
+            partial.write_bytes(pickle.dumps(found))
+            partial.rename(file)
+            facts = found["facts"]
+            seconds = ", ".join(f"{key} {facts[key]:.1f} s" for key in ("fit", "prediction", "verdict"))
+            print(f"{name}: epsilon {epsilon:g}, delta {delta:g}: {seconds}", flush=True)
 
 
 if __name__ == "__main__":

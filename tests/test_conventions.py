@@ -107,7 +107,7 @@ def test_verbose_says_what_is_done_and_how_long_it_takes(
     assert main(release(ward, "-v")) == 0
     err = capsys.readouterr().err
     assert "method synthesizer, account array, ledger" in err
-    assert re.search(r"pass 1 of 8, encoding the rows: \d+\.\d seconds", err)
+    assert re.search(r"pass 1 of 9, encoding the rows: \d+\.\d seconds", err)
     assert all(len(line) <= 80 for line in err.splitlines() if "pass " in line)
     assert "A test that raises a false alarm 1% of the time" in err
 

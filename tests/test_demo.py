@@ -16,6 +16,7 @@ def test_the_demo_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(folder) == 0
     said = capsys.readouterr().out
     assert "Not for release" in said
+    assert re.search(rf"gnomon serve {folder} --ledger {folder}/ledger.sqlite$", said.strip())
     scores = [float(number) for number in re.findall(r"([\d.]+)% right", said)]
     assert len(scores) == 3
     assert scores[2] > 90

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from gnomon.cli import main
 from gnomon.commands.terminal import PATIENCE, Watch, complain, printable
 
 
@@ -84,3 +85,11 @@ def test_progress_fits_eighty_columns(
     drawn = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
     assert "pass 1 of 12, sum, squared length" in drawn
     assert max(len(line) for line in re.split(r"[\r\n]", drawn)) <= 80
+
+
+def test_a_wrong_command_is_asked_about_in_whole_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inti"]) == 2
+    assert (
+        capsys.readouterr().err
+        == "gnomon: No such command 'inti'. Did you mean 'init'? See 'gnomon --help'.\n"
+    )

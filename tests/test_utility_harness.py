@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from scipy.stats import norm
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+
+import gnomon as gn
 
 
 @pytest.fixture
@@ -74,3 +79,80 @@ def test_the_kernel_machine_is_scikit_learns(utility: Any) -> None:
     scaled = StandardScaler().fit_transform(rows.X)
     plain = SVC().fit(scaled, rows.y).predict(scaled)
     np.testing.assert_array_equal(learners.Rbf("classes").fit(rows.X, rows.y).predict(rows.X), plain)
+
+
+def _mixed() -> tuple[pa.Table, gn.Schema]:
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "gain": np.where(rng.random(500) < 0.9, 0.0, rng.uniform(0, 100, 500)),
+            "years": rng.integers(1, 17, 500),
+            "kind": rng.choice(["a", "b", "c"], 500),
+            "lab": pa.array([None if gone else 3.5 for gone in rng.random(500) < 0.3]),
+            "label": rng.integers(0, 2, 500),
+        }
+    )
+    columns = (
+        gn.Column(name="gain", kind="number", low=0, high=100),
+        gn.Column(name="years", kind="number", low=1, high=16, integer=True),
+        gn.Column(name="kind", kind="category", values=("a", "b", "c")),
+        gn.Column(name="lab", kind="number", low=0, high=10, missing="indicator"),
+        gn.Column(name="label", kind="category", values=(0, 1), role="target"),
+    )
+    return table, gn.Schema(name="mixed", columns=columns)
+
+
+def test_codes_for_other_tools_lose_nothing_that_is_compared(utility: Any) -> None:
+    bins, likeness = import_module("harness.bins"), import_module("harness.likeness")
+    table, schema = _mixed()
+    again = bins.restored(bins.binned(table, schema), schema, np.random.default_rng(1))
+    assert again["years"].to_pylist() == table["years"].to_pylist()
+    assert again["kind"].to_pylist() == table["kind"].to_pylist()
+    assert again["lab"].null_count == table["lab"].null_count
+    zero = np.asarray(table["gain"]) == 0
+    assert np.array_equal(np.asarray(again["gain"]) == 0, zero)  # a cell at a bound stays there
+    found = likeness.Real(table, schema).compare(again)
+    assert found["tv"][:2] == [0.0, 0.0]  # bins for tools are parts of those that are compared
+    numbers = bins.restored(
+        bins.numbers(table, schema)
+        .append_column("c2", bins.binned(table, schema)["c2"])
+        .append_column("c4", bins.binned(table, schema)["c4"]),
+        schema,
+        np.random.default_rng(1),
+    )
+    assert np.allclose(np.asarray(numbers["gain"]), np.asarray(table["gain"]))
+
+
+def test_another_tool_is_a_method_with_its_cost_and_its_limit(
+    utility: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "made.jsonl"
+    asked = ["run", "--tables", "wine", "--splits", "1", "--out", str(out), "--method", "gnomon-add-remove"]
+    assert utility.main(asked) == 0
+    line = json.loads(out.read_text())
+    assert line["adjacency"] == "add/remove"
+    assert line["fit_cpu"] > 0
+    assert line["peak_mb"] > 50
+    assert set(line["direct"]) == {"linear", "forest"}
+    process = import_module("harness.process")
+    run = process.run
+    monkeypatch.setattr(process, "run", lambda command: run(command, seconds=0.05))
+    slow = tmp_path / "slow.jsonl"
+    asked = ["run", "--tables", "wine", "--out", str(slow), "--method", "gnomon"]
+    assert utility.main([*asked, "--splits", "1"]) == 0
+    assert json.loads(slow.read_text())["refused"].startswith("exceeded")
+    assert utility.main([*asked, "--splits", "3"]) == 0
+    assert len(slow.read_text().splitlines()) == 1  # it is not tried again on that table
+
+
+def test_budgets_of_other_tools_are_the_largest_that_keep_the_promise(
+    utility: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks" / "peers"))
+    protocol = import_module("protocol")
+    mu = protocol.mu_of(1.0, 1e-6)
+    kept = norm.cdf(-1 / mu + mu / 2) - math.e * norm.cdf(-1 / mu - mu / 2)
+    assert kept == pytest.approx(1e-6, rel=1e-3)
+    rho = protocol.rho_of(1.0, 1e-6)
+    assert rho < mu**2 / 2  # the conversion of zCDP gives a little away
+    assert rho == pytest.approx(mu**2 / 2, rel=0.2)

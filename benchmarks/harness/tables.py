@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import sklearn.datasets
-from comparison import tables as comparison
 
 import gnomon as gn
+from harness import sources
 
 Task = Literal["two classes", "classes", "number"]
 MEANING, BEYOND = "meaning", "20% beyond the range"
@@ -45,8 +45,8 @@ def split(table: pa.Table, seed: int) -> tuple[pa.Table, pa.Table]:
     return table.take(np.sort(order[held_out:])), table.take(np.sort(order[:held_out][:TEST_ROWS]))
 
 
-def _comparison(name: str, task: Task, target: str, of: str | None = None) -> Table:
-    found = comparison.TABLES[of or name]
+def _of_source(name: str, task: Task, target: str, of: str | None = None) -> Table:
+    found = sources.TABLES[of or name]
 
     def load(data: Path | None) -> pa.Table:
         return found.load(_folder(data))[0]
@@ -75,9 +75,9 @@ def _beyond(table: pa.Table, *, classes: bool) -> gn.Schema:
         more = 0.2 * (high - low)
         role = {"role": "target"} if name == "target" else {}
         if role and classes:
-            columns.append(comparison.classes(name, tuple(np.unique(values).tolist())))
+            columns.append(sources.classes(name, tuple(np.unique(values).tolist())))
         else:
-            columns.append(comparison.number(name, low - more, high + more, **role))
+            columns.append(sources.number(name, low - more, high + more, **role))
     return gn.Schema(name="table", columns=tuple(columns))
 
 
@@ -87,32 +87,32 @@ def _bounded_beyond(name: str, task: Task) -> Table:
 
 
 def _digits(table: pa.Table) -> gn.Schema:
-    pixels = [comparison.number(name, 0, 16) for name in table.column_names[:-1]]
-    return gn.Schema(name="digits", columns=(*pixels, comparison.classes("target", tuple(range(10)))))
+    pixels = [sources.number(name, 0, 16) for name in table.column_names[:-1]]
+    return gn.Schema(name="digits", columns=(*pixels, sources.classes("target", tuple(range(10)))))
 
 
 def _retail(data: Path | None) -> pa.Table:
-    return comparison._file(_folder(data), "retail/top50_binary.parquet")
+    return sources._file(_folder(data), "retail/top50_binary.parquet")
 
 
 def _retail_schema(table: pa.Table) -> gn.Schema:
     items = [gn.Column(name=name, kind="boolean") for name in table.column_names if name != RETAIL_ITEM]
-    return gn.Schema(name="retail", columns=(*items, comparison.classes(RETAIL_ITEM, (0, 1))))
+    return gn.Schema(name="retail", columns=(*items, sources.classes(RETAIL_ITEM, (0, 1))))
 
 
 def _faces_9(table: pa.Table) -> gn.Schema:
     names = tuple(
         sorted(set(table["expression"].unique().to_pylist()))
     )  # as the videos' description lists them
-    columns = [column for column in comparison.gfe_schema(table).columns if column.role is None]
-    return gn.Schema(name="faces", columns=(*columns, comparison.classes("expression", names)))
+    columns = [column for column in sources.gfe_schema(table).columns if column.role is None]
+    return gn.Schema(name="faces", columns=(*columns, sources.classes("expression", names)))
 
 
 def _stacked_sports(data: Path | None) -> pa.Table:
     """`STEPS` consecutive readings of a segment side by side; a segment's last reading is left over."""
-    table = comparison.sports(_folder(data))[0]
+    table = sources.sports(_folder(data))[0]
     table = table.sort_by([(name, "ascending") for name in ("activity", "subject", "segment", "t")])
-    channels = [name for name in table.column_names if name.endswith(tuple(comparison.SENSORS))]
+    channels = [name for name in table.column_names if name.endswith(tuple(sources.SENSORS))]
     readings = len(table["t"].unique())
     kept = readings // STEPS * STEPS
     X = np.column_stack([table[name].to_numpy() for name in channels])
@@ -123,44 +123,44 @@ def _stacked_sports(data: Path | None) -> pa.Table:
 
 
 def _sports_channel(data: Path | None) -> pa.Table:
-    table = comparison.sports(_folder(data))[0]
+    table = sources.sports(_folder(data))[0]
     return table.take(np.sort(np.random.default_rng(32).choice(table.num_rows, CHANNEL_ROWS, replace=False)))
 
 
 def _sports_channel_schema(table: pa.Table) -> gn.Schema:
-    columns = comparison.sports_schema(table).columns[:-1]
+    columns = sources.sports_schema(table).columns[:-1]
     return gn.Schema(name="sports", columns=columns).with_target("T_xacc")
 
 
 def _adult_age(table: pa.Table) -> gn.Schema:
-    return comparison.TABLES["adult"].declare(table).with_target("age")
+    return sources.TABLES["adult"].declare(table).with_target("age")
 
 
 TABLES = {
     table.name: table
     for table in (
-        _comparison("caesarian", "two classes", "Caesarian"),
-        _comparison("breast_cancer_coimbra", "two classes", "Classification"),
-        _comparison("hcc_survival", "two classes", "survived"),
+        _of_source("caesarian", "two classes", "Caesarian"),
+        _of_source("breast_cancer_coimbra", "two classes", "Classification"),
+        _of_source("hcc_survival", "two classes", "survived"),
         _bounded_beyond("wine", "classes"),
-        _comparison("dermatology", "classes", "Classification"),
+        _of_source("dermatology", "classes", "Classification"),
         _bounded_beyond("diabetes", "number"),
-        _comparison("breast_cancer_wisconsin_diagnostic", "two classes", "target"),
+        _of_source("breast_cancer_wisconsin_diagnostic", "two classes", "target"),
         _bounded_beyond("breast_cancer", "two classes"),
-        _comparison("indian_liver_patient", "two classes", "Label"),
-        _comparison("cervical_cancer_risk", "two classes", "Biopsy"),
+        _of_source("indian_liver_patient", "two classes", "Label"),
+        _of_source("cervical_cancer_risk", "two classes", "Biopsy"),
         Table("digits", partial(_scikit_learn, "digits"), _digits, "target", "classes"),
-        _comparison("buzz", "number", "NAD_6"),
-        _comparison("adult", "two classes", "income"),
-        Table("adult-age", _comparison("adult", "two classes", "income").load, _adult_age, "age", "number"),
+        _of_source("buzz", "number", "NAD_6"),
+        _of_source("adult", "two classes", "income"),
+        Table("adult-age", _of_source("adult", "two classes", "income").load, _adult_age, "age", "number"),
         Table("retail", _retail, _retail_schema, RETAIL_ITEM, "two classes"),
         Table("sports-channel", _sports_channel, _sports_channel_schema, "T_xacc", "number"),
-        _comparison("faces-2", "two classes", "target", of="gfe"),
-        Table("faces-9", _comparison("gfe", "two classes", "target").load, _faces_9, "expression", "classes"),
-        _comparison("sports", "classes", "activity"),
-        Table("sports-135", _stacked_sports, comparison.sports_schema, "activity", "classes"),
-        _comparison("blogfeedback", "number", "target"),
-        _comparison("kdd99", "classes", "label"),
-        _comparison("mnist", "classes", "label"),
+        _of_source("faces-2", "two classes", "target", of="gfe"),
+        Table("faces-9", _of_source("gfe", "two classes", "target").load, _faces_9, "expression", "classes"),
+        _of_source("sports", "classes", "activity"),
+        Table("sports-135", _stacked_sports, sources.sports_schema, "activity", "classes"),
+        _of_source("blogfeedback", "number", "target"),
+        _of_source("kdd99", "classes", "label"),
+        _of_source("mnist", "classes", "label"),
     )
 }

@@ -1,35 +1,23 @@
-"""OpenDP's AIM and MST (opendp.extras.mbi, on private-pgm's estimator): `opendp_mbi.py AIM|MST ...`.
+"""OpenDP's MST (opendp.extras.mbi, on private-pgm's estimator): `opendp_mbi.py MST ...`.
 
-All categories are declared, so the release is rho-zCDP without thresholds; rho is the largest that is (epsilon, delta)-DP
-by the conversion of Canonne, Kamath and Steinke. AIM looks at pairs of columns, as the other packages do by default.
+All categories are declared, so the release is rho-zCDP without thresholds. Rows are drawn with method="sample": "round" of
+mbi 1.1 ranks rows within a parent by row order, so columns that share a parent rise together. mbi 1.1 conditions a column
+on the measured cliques; for a tree these are the cliques of the junction tree, so MST is drawn right, and AIM is not
+(`aim.py` draws by the junction tree).
 """
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
 import polars as pl
-from protocol import Asked, serve, within
+from protocol import Asked, rho_of, serve, within
 
 dp.enable_features("contrib")
-
-
-def rho_of(epsilon: float, delta: float) -> float:
-    """The largest rho whose least delta over the orders alpha stays below the one given."""
-
-    def least(rho: float) -> float:
-        orders = 1 + np.exp(np.linspace(math.log(1e-3), math.log(1e5), 20_000))
-        logs = (orders - 1) * (orders * rho - epsilon) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
-        return float(np.exp(logs.min()))
-
-    low, high = 0.0, epsilon
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if least(middle) <= delta else (low, middle)
-    return low
+METHOD = "sample"
 
 
 def splittable(rho: float, columns: int) -> float:
@@ -57,14 +45,23 @@ def synthesise(asked: Asked) -> dict[str, np.ndarray]:
     context = dp.Context.compositor(
         data=frame.lazy(), privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(rho=rho)
     )
-    algorithm = dp.mbi.MST() if asked.algorithm == "MST" else dp.mbi.AIM(queries=2)
-    found = context.query(rho=rho).contingency_table(keys=keys, algorithm=algorithm).release()
-    made = found.synthesize(rows=asked.rows)
+    found = context.query(rho=rho).contingency_table(keys=keys, algorithm=dp.mbi.MST()).release()
+    made = found.synthesize(rows=asked.rows, method=METHOD)
     rng = np.random.default_rng()
-    return {
+    codes = {
         name: within(made[name].cast(pl.Float64).fill_null(float("nan")).to_numpy(), len(values), rng)
         for name, values in keys.items()
     }
+    if asked.check is not None:
+        asked.check(
+            lambda pair: _declared(found.project(list(pair)), [len(keys[name]) for name in pair]), codes
+        )
+    return codes
+
+
+def _declared(counts: Any, sizes: list[int]) -> np.ndarray:
+    """Counts of the declared values; OpenDP keeps one more for what is none of them."""
+    return np.asarray(counts)[: sizes[0], : sizes[1]]
 
 
 if __name__ == "__main__":

@@ -9,9 +9,11 @@ _HOMES = {
     "BernoulliIdentity": "gnomon.methods.baseline.identity",
     "BlockiGauss": "gnomon.methods.baseline.blocki",
     "ExponentialMechanism": "gnomon.methods.baseline.exponential",
+    "JTree": "gnomon.methods.baseline.jtree",
     "LdaIdentity": "gnomon.methods.baseline.subspace",
     "Modips": "gnomon.methods.baseline.modips",
     "PcaIdentity": "gnomon.methods.baseline.subspace",
+    "PriView": "gnomon.methods.baseline.priview",
     "PrivBayes": "gnomon.methods.baseline.privbayes",
     "PrivateSvm": "gnomon.methods.baseline.privatesvm",
 }
@@ -20,9 +22,11 @@ __all__ = [
     "BernoulliIdentity",
     "BlockiGauss",
     "ExponentialMechanism",
+    "JTree",
     "LdaIdentity",
     "Modips",
     "PcaIdentity",
+    "PriView",
     "PrivBayes",
     "PrivateSvm",
 ]
@@ -31,9 +35,11 @@ if TYPE_CHECKING:
     from gnomon.methods.baseline.blocki import BlockiGauss
     from gnomon.methods.baseline.exponential import ExponentialMechanism
     from gnomon.methods.baseline.identity import BernoulliIdentity
+    from gnomon.methods.baseline.jtree import JTree
     from gnomon.methods.baseline.modips import Modips
     from gnomon.methods.baseline.privatesvm import PrivateSvm
     from gnomon.methods.baseline.privbayes import PrivBayes
+    from gnomon.methods.baseline.priview import PriView
     from gnomon.methods.baseline.subspace import LdaIdentity, PcaIdentity
 
 

@@ -130,6 +130,8 @@ def _usage(problem: Any) -> int:
     message = " ".join(problem.format_message().split()).rstrip(".")
     if not message:  # a bare `gnomon` has printed its help
         return 2
+    if message.endswith("?"):  # did you mean another one?
+        return _failed(f"{message} See '{where} --help'.", 2)
     return _failed(f"{message}; see '{where} --help'.", 2)
 
 

@@ -23,7 +23,7 @@ from gnomon.table.schema import Schema
 from gnomon.verdict.levels import Verdicts
 from gnomon.verdict.predict import predict
 
-# By docs/results/comparison.md: where counts keep more than moments.
+# By docs/results/comparison.md: where counts of pairs keep more than moments (Adult has such columns, and AIM leads there).
 FEW_COLUMNS, FEW_VALUES, MOSTLY = 20, 16, 0.5
 
 
@@ -65,7 +65,16 @@ def plan_by_numbers(
     unit: str = "row",
     adjacency: str = "replace-one",
 ) -> Plan:
-    """What a budget would buy: the short way. `rows` may stand in the schema; `method` is the one that is judged."""
+    """What a budget would buy: the short way. `rows` may stand in the schema; `method` is the one that is judged.
+
+    Examples
+    --------
+    >>> import gnomon as gn
+    >>> schema = gn.Schema.of_arrays(4, bounds=(0, 1))
+    >>> found = gn.plan(schema, rows=20_000, epsilon=1)
+    >>> found.guarantee.delta, found.verdicts.columns[0].level.word
+    (1e-06, 'good')
+    """
     rows = schema.rows if rows is None else rows
     if rows is None:
         raise ParameterError(
@@ -89,9 +98,16 @@ def estimated_cost(schema: Schema, rows: int, guarantee: Guarantee) -> str | Non
     if not schema.estimated:
         return None
     from gnomon.methods.bounds import share_of
+    from gnomon.methods.classes import least_shown
 
     names = ", ".join(column.name for column in schema.estimated)
-    return f"{share_of(schema, rows, guarantee):.0%} of the budget goes to what is estimated of: {names}."
+    sentence = f"{share_of(schema, rows, guarantee):.0%} of the budget goes to what is estimated of: {names}."
+    least = least_shown(schema, guarantee)
+    if least is not None:
+        sentence += (
+            f" A category that about {least:,} rows or fewer have would not be found: it is in 'other'."
+        )
+    return sentence
 
 
 def price_of_purity(
@@ -142,8 +158,9 @@ def plan(schema: Schema, rows: int, guarantee: Guarantee, target: str | None = N
 def elsewhere(schema: Schema) -> str | None:
     """What a tool of another kind would likely keep better, by the schema alone; None where gnomon's own will do.
 
-    Tools such as AIM and MST publish noisy counts of the values of columns and of pairs of columns. That is most of a
-    narrow table of categories, of which a moment matrix says less; with many columns or numbers it is the other way round.
+    Tools such as AIM publish noisy counts of the values of columns and of pairs of columns that they choose. That is most
+    of a narrow table of categories, of which a moment matrix says less; with many columns or numbers it is the other way
+    round.
     """
     columns = schema.released
     listed = sum(_listed(column) for column in columns)
@@ -151,7 +168,7 @@ def elsewhere(schema: Schema) -> str | None:
         return None
     return (
         f"{listed} of the {len(columns)} released columns take a few declared values only: a marginal-based tool such as "
-        "AIM or MST may keep pairs of them better, if these matter more to you than a classifier."
+        "AIM may keep pairs of them better, and serve a classifier as well."
     )
 
 

@@ -83,9 +83,19 @@ def publish_by_name(
     `account` (by default the one that the schema names) of `ledger` (by default the usual one). A release in which public
     numbers put every column at lost is a `UselessError` before the charge, unless `even_if_useless`. `holdout` is a share
     of the rows that are kept back beside the folder, for `gn.evaluate`.
+
+    Examples
+    --------
+    >>> import gnomon as gn, numpy as np, pandas as pd
+    >>> table = pd.DataFrame({"age": np.random.default_rng(0).integers(18, 90, 2000)})
+    >>> schema = gn.Schema(name="ward", columns=(gn.Column(name="age", kind="number", low=18, high=90),))
+    >>> done = gn.publish(table, "out", schema=schema, epsilon=1)
+    >>> done.folder.name, done.method.certificate_.holds, done.balance.epsilon_spent
+    ('out', True, 1.0)
     """
     public = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
     source = open_source(data, schema=public)
+    public = public.expand(source.names) if public.patterns else public
     if method == "auto":
         method = _choose(public, source, epsilon, delta, parameters)
     made = _made(method, {"epsilon": epsilon, "delta": delta, "schema": public, **parameters})

@@ -193,3 +193,20 @@ def test_a_csv_release_is_called_by_its_name() -> None:
     page = read(certificate().with_files({"data.csv": "ab" * 32}), "age")
     assert 'pd.read_csv("data.csv")' in page.text
     assert "data.parquet" not in page.text
+
+
+def test_the_first_printed_page_is_a_handout() -> None:
+    """On paper it has what a board needs; the rest begins on the next page. How it fits was looked at in Chromium."""
+    columns = schema()
+    page = public_page(certificate(), columns, table(columns))
+    before, after = page.split("<h2>What was released</h2>")
+    for said in ("The guarantee in plain words", "How anybody can check it", "gnomon verify"):
+        assert said in before
+    assert (
+        before.count("What it does not protect against")
+        == after.count("What it does not protect against")
+        == 1
+    )
+    assert "main > .first + h2 { break-before: page" in page
+    assert ".handout { display: none }" in page
+    assert page.count("<main>") == page.count("</main>") == 1

@@ -91,8 +91,8 @@ def query(
 
     [bold]Example[/]: gnomon query ward-release ward=north age
     """
-    weighed = [_weighed(term) for term in terms]
-    asked = [dict(weighed)] if together else [{term: w} for term, w in weighed]
+    weights = [weighed(term) for term in terms]
+    asked = [dict(weights)] if together else [{term: w} for term, w in weights]
     found = _opened(release).query(asked, constrained=not linear)
     names = [" + ".join(terms)] if together else terms
     lines = zip(names, found.value, found.standard_error, *found.interval(level), strict=True)
@@ -131,7 +131,7 @@ def _opened(path: Path) -> Opened:
     return open_release(path, replay=False)
 
 
-def _weighed(term: str) -> tuple[str, float]:
+def weighed(term: str) -> tuple[str, float]:
     head, star, rest = term.partition("*")
     try:
         return (rest, float(head)) if star else (term, 1.0)

@@ -32,8 +32,14 @@ def run(
     calibration: Annotated[
         str, typer.Option("--calibration", metavar="HOW", help="sound, or paper: the noise as it is printed.")
     ] = "sound",
-    unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="row or attribute.")] = "row",
+    unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="row, attribute or person.")] = "row",
     adjacency: Neighbouring = "replace-one",
+    rows_per_person: Annotated[
+        int,
+        typer.Option(
+            "--rows-per-person", metavar="K", help="For --unit person: how many rows of a person may be used."
+        ),
+    ] = 1,
     runs: Annotated[
         int,
         typer.Option(
@@ -62,6 +68,7 @@ def run(
         calibration=calibration,
         unit=unit,
         adjacency=adjacency,
+        rows=rows_per_person,
     ):
         found.append(audit(attack, max(FEWEST, runs // attack.slow) if runs >= FEWEST else runs))
     _print(found)

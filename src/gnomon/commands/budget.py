@@ -24,14 +24,15 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help=(
         "Say how much may be spent, and see what was spent. A budget is an account with a name: the one in the schema "
-        "([table] account, or else its name), or that of --account. The ledger is a local file; it is not published."
+        "(\\[table] account, or else its name), or that of --account. The ledger is a local file; it is not published."
     ),
 )
 
 AccountName = Annotated[
     str,
     typer.Argument(
-        metavar="ACCOUNT", help="The account: [table] account of the schema, or else the table's name there."
+        metavar="ACCOUNT",
+        help="The account: \\[table] account of the schema, or else the table's name there.",
     ),
 ]
 

@@ -93,7 +93,7 @@ Neighbouring = Annotated[
     typer.Option(
         "--adjacency",
         metavar="HOW",
-        help="replace-one (the number of rows is public), or add-remove: it is private, and rows in the schema's [table] "
+        help="replace-one (the number of rows is public), or add-remove: it is private, and rows in the schema's \\[table] "
         "says about how many there are.",
     ),
 ]
@@ -102,7 +102,7 @@ AccountOption = Annotated[
     typer.Option(
         "--account",
         metavar="NAME",
-        help="The budget account to charge, if not the schema's ([table] account, or else its name).",
+        help="The budget account to charge, if not the schema's (\\[table] account, or else its name).",
     ),
 ]
 LedgerFile = Annotated[

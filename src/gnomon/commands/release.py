@@ -181,7 +181,7 @@ def run(
         not_private=not_private,
     )
     set_inputs(estimator, settings or [])
-    passes = _passes(chosen, declared) + strict + (holdout is not None)
+    passes = expected_passes(chosen, declared) + strict + (holdout is not None)
     detail(f"method {chosen}, account {account or declared.budget_account}, ledger {Ledger(ledger).path}")
     with _interruptible(), engine_named(engine, cluster, shared) as engine_, Watch(passes=passes) as watch:
         balance = publish(
@@ -276,10 +276,10 @@ def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:
     return method(**{key: value for key, value in parameters.items() if key in taken})
 
 
-_MEASURED = {"synthesizer": 6, "ron-gauss": 2, "pca-gauss": 3, "dprp": 3, "jl-laplace": 1, "dppro": 1}
+_MEASURED = {"synthesizer": 7, "ron-gauss": 2, "pca-gauss": 3, "dprp": 3, "jl-laplace": 1, "dppro": 1}
 
 
-def _passes(method: str, schema: Schema) -> int:
+def expected_passes(method: str, schema: Schema) -> int:
     """Over the rows: one to encode them, two to estimate bounds, those of the method at most, and one to write."""
     return 2 + _MEASURED.get(method, 2) + (2 if schema.estimated else 0)
 

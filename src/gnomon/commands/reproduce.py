@@ -42,6 +42,15 @@ def run(
             show_default=False,
         ),
     ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--minutes",
+            metavar="M",
+            help="Begin no trial after M minutes; the same command continues.",
+            show_default=False,
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Name the experiments and stop.")] = False,
 ) -> None:
     """Measure a paper's table or figure again: the printed value beside ours, with its noise and with sound noise.
@@ -71,7 +80,7 @@ def run(
     for experiment in wanted:
         try:
             with Watch(passes=0, unit="cells") as watch:
-                results = reproduce(experiment, data, out, trials=trials, progress=watch)
+                results = reproduce(experiment, data, out, trials=trials, minutes=minutes, progress=watch)
         except DataError as refusal:
             if len(wanted) == 1:
                 raise

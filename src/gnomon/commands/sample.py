@@ -48,7 +48,7 @@ def run(
     opened = open_release(folder, replay=False)
     model = opened.model
     FORMATS[format].check(model.data_schema_)
-    condition = _given(given or [], {c.name: c.kind for c in model.data_schema_.released})
+    condition = conditions(given or [], {c.name: c.kind for c in model.data_schema_.released})
     with new_file(out) as file, Watch(passes=1) as watch:
         count = 0
 
@@ -65,7 +65,7 @@ def run(
     say("They are as private as the release, whose certificate holds for them too.")
 
 
-def _given(pairs: list[str], kinds: dict[str, str]) -> dict[str, Any]:
+def conditions(pairs: list[str], kinds: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pair in pairs:
         # a name may hold an equals sign, and so may a value: the longest name that is a column decides

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -69,7 +70,10 @@ def main(folder: Path = Path("demo-release")) -> int:
     for line in compare(private, held_out, out):
         print(f"  {line}")
     print(f"\nNow open {out / 'report.html'} in a browser.")
-    print(f"The same journey in a page on this machine: gnomon serve {shlex.quote(str(folder))}")
+    # in an environment that is not activated, as that of `make demo`, the command has a path
+    command = "gnomon" if shutil.which("gnomon") else os.path.relpath(Path(sys.executable).parent / "gnomon")
+    page = shlex.join([command, "serve", str(folder), "--ledger", ledger])
+    print(f"The same journey in a page on this machine: {page}")
     return 0
 
 

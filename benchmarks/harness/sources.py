@@ -1,4 +1,4 @@
-"""The tables of the comparison: rows to release, rows to test on, and what is declared about their columns.
+"""The public tables as files hold them, and what is declared about their columns.
 
 Bounds come from what a column means (a pixel, a sensor's usual range, a count of comments, a share), never from the rows.
 """
