@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,9 +187,24 @@ class Browser:
         return self.wait(find, what=f"no button {words!r} on the page:\n{self.text[:3000]}")
 
     def press(self, words: str, within: str = "body") -> None:
-        found = self.button(words, within)
-        self.run("arguments[0].scrollIntoView({block: 'center'})", found)
-        found.click()
+        self.steadily(lambda: self._click(self.button(words, within)))
+
+    def _click(self, button: Any) -> None:
+        self.run("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+
+    def steadily(self, act: Callable[[], Any], seconds: float = 30.0) -> None:
+        """Act; and again, as a person would, where the page drew the part anew between a look and the act."""
+        from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
+
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                act()
+                return
+            except (StaleElementReferenceException, ElementClickInterceptedException):
+                if time.monotonic() > end:
+                    raise
 
     def field(self, label: str, within: str = "body") -> Any:
         def find() -> Any:
@@ -199,7 +215,9 @@ class Browser:
         return self.wait(find, what=f"no field {label!r}")
 
     def type(self, label: str, text: str, within: str = "body") -> None:
-        control = self.field(label, within)
+        self.steadily(lambda: self._fill(self.field(label, within), text))
+
+    def _fill(self, control: Any, text: str) -> None:
         self.run(
             "const one = arguments[0]; one.scrollIntoView({block: 'center'}); one.focus(); one.select()",
             control,
