@@ -195,7 +195,10 @@ class Browser:
 
     def steadily(self, act: Callable[[], Any], seconds: float = 30.0) -> None:
         """Act; and again, as a person would, where the page drew the part anew between a look and the act."""
-        from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
+        from selenium.common.exceptions import (
+            ElementClickInterceptedException,
+            StaleElementReferenceException,
+        )
 
         end = time.monotonic() + seconds
         while True:

@@ -1,21 +1,20 @@
 """Rows beyond quantiles and beside atoms: what many columns show together, and what a single one may not claim."""
 
-import math
-
 import numpy as np
 import pytest
 
 from gnomon.model.tails import Tail, tail_masses
 
 OCTAVES, NOISE, PLANNED = 9, 300.0, 1000.0
+ENDS = 2.0 ** np.arange(1, OCTAVES + 1) - 1  # each octave twice as wide as the one before
 
 
 def tails(shares: np.ndarray, columns: int, seed: int = 0) -> list[Tail]:
     rng = np.random.default_rng(seed)
     return [
         Tail(
-            tuple(range(len(shares))), PLANNED * shares + NOISE * rng.standard_normal(len(shares)),
-            NOISE, PLANNED, 0.0, math.inf,
+            tuple(range(len(shares))), ENDS, PLANNED * shares + NOISE * rng.standard_normal(len(shares)),
+            NOISE, PLANNED,
         )
         for _ in range(columns)
     ]  # fmt: skip
@@ -38,9 +37,32 @@ def test_columns_together_tell_light_tails_from_heavy_ones(factor: float) -> Non
 
 
 def test_an_exponential_tail_ends() -> None:
-    share = 0.4 ** (2.0 ** np.arange(OCTAVES) - 1)
+    share = -np.diff(np.append(1.0, 0.4**ENDS))
     found = tail_masses(tails(share / share.sum(), 60))
     assert np.mean([rows[5:].sum() for rows in found]) < 2  # a power law of the same first octaves has 7
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0])
+def test_bins_that_stand_out_show_what_lies_beyond_them(shape: float) -> None:
+    """One column alone: three bins are seen, the law of the rest follows, within a factor of three or a few rows."""
+    x = np.append(0.0, 2.0 ** np.arange(OCTAVES))
+    beyond = 0.4**x if shape == 0 else (1 + x * (0.4**-shape - 1)) ** (-1 / shape)
+    counts, noise = -np.diff(beyond) * PLANNED, PLANNED / 100
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        seen = counts + noise * rng.standard_normal(OCTAVES)
+        (rows,) = tail_masses([Tail(tuple(range(3, OCTAVES)), x[1:], seen, noise, PLANNED)])
+        assert len(rows) == OCTAVES - 3
+        assert counts[3:].sum() / 3 - 5 < rows.sum() < 3 * counts[3:].sum() + 5
+
+
+def test_a_column_in_one_bin_has_no_tail() -> None:
+    rng, beyond = np.random.default_rng(3), []
+    for _ in range(20):
+        counts = np.append(20_000.0, 20 * rng.standard_normal(OCTAVES - 1))
+        (rows,) = tail_masses([Tail(tuple(range(1, OCTAVES)), ENDS, counts, 20.0, 20_000.0)])
+        beyond.append(rows.sum())
+    assert np.mean(beyond) < 20
 
 
 def quiet(rows: list[float], seed: int = 1) -> list[Tail]:
@@ -48,7 +70,7 @@ def quiet(rows: list[float], seed: int = 1) -> list[Tail]:
     even = 2.0 ** np.arange(OCTAVES) / (2.0**OCTAVES - 1)
     return [
         Tail(
-            tuple(range(OCTAVES)), n * even + NOISE * rng.standard_normal(OCTAVES),
+            tuple(range(OCTAVES)), ENDS, n * even + NOISE * rng.standard_normal(OCTAVES),
             NOISE, NOISE, n + NOISE * rng.standard_normal(), NOISE,
         )
         for n in rows

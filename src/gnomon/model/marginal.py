@@ -186,23 +186,48 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
 
 
 def _sides(counts: Counts, n: float, t: Tuning) -> list[Tail]:
-    """The bins beyond the core, and beyond what stands out by itself, on each side, outward; none without a core."""
+    """The tails on both sides, outward from where a bin's planned rows lie beyond; or the sides of an atom."""
     if counts.bins is None or counts.bins.core == NOWHERE:
         return []
     (low, high), wide, left, right = counts.bins.core, ~counts.bins.atom, counts.bins.left, counts.bins.right
     noise, inside = max(counts.noise, 1.0), wide & (left >= low) & (right <= high)
     planned = max(float(counts.values[inside].sum()) / max(int(inside.sum()), 1), noise)
-    at = ~wide & (counts.values >= counts.clear)
     low, high = counts.support(t)
     if low > high:
         return []
     up, down = np.flatnonzero(wide & (left >= high)), np.flatnonzero(wide & (right <= low))[::-1]
-    away, found = n - counts.missing - float(counts.values[at].sum()), []  # rows beside the atoms
+    if low == high:
+        return _atom_sides(counts, n, noise, planned, up, down)
+    believed, every, found = counts.believed(t), np.flatnonzero(wide), []
+    for places, order in ((up, every), (down, every[::-1])):
+        if len(places):
+            beyond = np.cumsum(believed[order][::-1])[::-1]
+            bins = order[np.flatnonzero(beyond >= planned).max(initial=0) :]
+            ends = np.cumsum((right - left)[bins]) / (right - left)[bins[0]]
+            rows = max(float(believed[bins].sum()), noise)
+            found.append(Tail(tuple(places.tolist()), ends, counts.values[bins], noise, rows))
+    return found
+
+
+def _atom_sides(
+    counts: Counts,
+    n: float,
+    noise: float,
+    planned: float,
+    up: npt.NDArray[np.int64],
+    down: npt.NDArray[np.int64],
+) -> list[Tail]:
+    """Beside an atom that nearly all rows share: all rows without those at atoms and on the other side."""
+    at, found = counts.bins.atom & (counts.values >= counts.clear), []  # type: ignore[union-attr]
+    away = n - counts.missing - float(counts.values[at].sum())
     for places, others in ((up, down), (down, up)):
         if len(places):
             total = away - float(counts.values[others].sum())
-            of_total = noise * math.sqrt(max(len(others) + at.sum(), 1)) if low == high else math.inf
-            found.append(Tail(tuple(places.tolist()), counts.values[places], noise, planned, total, of_total))
+            of_total = noise * math.sqrt(max(len(others) + at.sum(), 1))
+            ends = np.arange(1.0, len(places) + 1)
+            found.append(
+                Tail(tuple(places.tolist()), ends, counts.values[places], noise, planned, total, of_total)
+            )
     return found
 
 

@@ -1,9 +1,9 @@
 """Rows beyond the quantiles of columns, and beside their atoms: one law for all columns, since few rows of each are seen.
 
-Beyond the last quantile, or beside an atom that nearly all rows share, bins are octaves. A power law changes by one
-factor from octave to octave, an exponential law by the square of the last one. A column's noisy counts hardly tell one
-from the other, but the columns together show which tails there are (empirical Bayes: the mixing law by EM), and each
-column is read in that light.
+Rows beyond a far quantile follow nearly a generalised Pareto law of their distance from it (Pickands 1975; Balkema and de
+Haan 1974): a power law, an exponential one, or one that ends. A column's noisy counts hardly tell one from the other, but
+the columns together show which tails there are (empirical Bayes: the mixing law by EM), and each column is read in that
+light: what stands out of its noise decides how many rows lie where nothing does.
 """
 
 from __future__ import annotations
@@ -17,47 +17,63 @@ import numpy as np
 from gnomon.model.shrinkage import Floats
 
 SIZES = np.append(0.0, 2.0 ** np.arange(-3, 4))  # rows of a tail, in those that were planned there
-FACTORS = np.arange(1, 8) / 8  # of masses from one octave to the next
+BEYOND = 1 / (1 + 2.0 ** np.arange(-3, 17))  # of the rows of a tail, those beyond its first bin
+SHAPES = (
+    np.arange(-1, 5) / 2
+)  # of the Pareto law: below 0 it ends, at 0 it is exponential, from 1/2 on no variance is finite
 STEPS = 2**6  # of EM
 NONE = -14.0  # log of a share that stands for none
 
 
 @dataclass(frozen=True)
 class Tail:
-    """Noisy counts of octaves, nearest first, the rows planned there, and a noisy count of all of them (of a quiet one)."""
+    """Noisy counts of bins, nearest first, with the rows expected in all of them; beside an atom, a noisy count of these.
+
+    `ends` (K,) are the outer ends of the bins: distances from where the tail begins, the first bin is 1 wide. Only the
+    last of them, `places`, are to be estimated; the others stand out and show what law it is.
+    """
 
     places: tuple[int, ...]
+    ends: Floats
     counts: Floats
     noise: float
     planned: float
-    total: float
-    total_noise: float
+    total: float = 0.0
+    total_noise: float = math.inf
 
     @property
     def quiet(self) -> bool:
         """Whether it lies beside an atom that nearly all rows share."""
         return math.isfinite(self.total_noise)
 
-    def shapes(self) -> Floats:
-        """log-shares (F, K) of the octaves: power and exponential laws; beside an atom, the even law of public bounds."""
-        octaves = np.arange(len(self.counts))
+    def shares(self) -> Floats:
+        """log-shares (F, K) of the bins by law; beside an atom, the even law of public bounds."""
         if self.quiet:
-            logs = octaves[None, :] * math.log(2)
+            logs = np.log(2.0) * np.arange(len(self.ends))[None, :]
         else:
-            logs = np.concatenate([np.outer(np.log(FACTORS), steps) for steps in (octaves, 2.0**octaves - 1)])
-        logs = np.maximum(logs, NONE)
+            beyond = np.concatenate([_pareto(np.append(0.0, self.ends), shape) for shape in SHAPES])
+            logs = np.log(np.maximum(beyond[:, :-1] - beyond[:, 1:], math.exp(NONE)))
         return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
     def fit(self) -> Floats:
-        """log-likelihood (S, F) of sizes and shapes."""
+        """log-likelihood (S, F) of sizes and laws: noise, and rows that fall into bins by chance."""
         rows = self.planned * SIZES
-        away = self.counts - rows[:, None, None] * np.exp(self.shapes())
-        total = ((self.total - rows) / self.total_noise) ** 2
-        return np.asarray(-((away**2).sum(axis=-1) / self.noise**2 + total[:, None]) / 2)
+        expected = rows[:, None, None] * np.exp(self.shares())
+        variance = self.noise**2 + expected
+        away = ((self.counts - expected) ** 2 / variance + np.log(variance)).sum(axis=-1)
+        return np.asarray(-(away + ((self.total - rows[:, None]) / self.total_noise) ** 2) / 2)
+
+
+def _pareto(x: Floats, shape: float) -> Floats:
+    """Of the rows of a tail those beyond x (q, K), where a share q in `BEYOND` lies beyond 1."""
+    q = BEYOND[:, None]
+    if shape == 0:
+        return np.asarray(q**x)
+    return np.asarray(np.maximum(1 + x * (q**-shape - 1), 0.0) ** (-1 / shape))
 
 
 def tail_masses(tails: Sequence[Tail], least: float = 0.0) -> list[Floats]:
-    """Rows in the octaves of every tail; those beside atoms have a law of their own, and `least` of their mean each."""
+    """Rows in the places of every tail; those beside atoms have a law of their own, and `least` of their mean each."""
     found: dict[int, Floats] = {}
     for quiet in (False, True):
         alike = [i for i, tail in enumerate(tails) if tail.quiet == quiet]
@@ -84,12 +100,12 @@ def _of_one_law(tails: Sequence[Tail], quiet: bool, least: float) -> list[Floats
     sizes = np.array([rows.sum() for rows in by_shape])
     found = []
     for tail, rows, size in zip(tails, by_shape, np.maximum(sizes, least * sizes.mean()), strict=True):
-        shares = np.exp((rows / max(float(rows.sum()), math.exp(NONE))) @ tail.shapes())
-        found.append(_cut(size * shares / max(shares.sum(), math.exp(NONE))))
+        shares = np.exp((rows / max(float(rows.sum()), math.exp(NONE))) @ tail.shares())
+        found.append(_cut(size * shares / max(shares.sum(), math.exp(NONE)))[-len(tail.places) :])
     return found
 
 
 def _cut(rows: Floats) -> Floats:
-    """No octave from which on less than half a row is expected."""
+    """No bin from which on less than half a row is expected."""
     beyond = np.cumsum(rows[::-1])[::-1]
     return np.asarray(np.where(beyond >= 1 / 2, rows, 0.0))
