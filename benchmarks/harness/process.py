@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SECONDS = 600.0  # of processor time, which a busy machine does not stretch; ten times as many by the wall clock
+SECONDS = 600.0  # of processor time, which a busy machine does not stretch; ten times that by the wall clock
 MEGABYTES = 9_000.0
 ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
