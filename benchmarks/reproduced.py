@@ -185,17 +185,20 @@ def table() -> str:
     return "\n".join(text)
 
 
+def page() -> str:
+    words = filled((OUT / "words.txt").read_text(encoding="utf-8")).rstrip()
+    return f"{words}\n\n{CONTINUE}\n\n{table()}\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--write", action="store_true")
-    progress = table()
-    print(progress)
-    if parser.parse_args().write:
-        words = filled((OUT / "words.txt").read_text(encoding="utf-8")).rstrip()
-        page = f"{words}\n\n{CONTINUE}\n\n{progress}\n"
-        (RESULTS / "reproduce.md").write_text(page, encoding="utf-8")
+    told = parser.parse_args()
+    print(table())
+    if told.write:
+        (RESULTS / "reproduce.md").write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
