@@ -46,15 +46,15 @@ TRAINED = (
     "20%. Columns, bounds and values for missing cells are declared (the paper fills with column means, unpaid)."
 )
 READING = (
-    "AUPRC, which the paper does not define, is the average precision of each class weighted by its frequency; *random "
+    "AUPRC, which the paper does not define, is the average precision of each class weighted by its frequency. *Random "
     "scores* shows what a guess reaches on so few test rows."
 )
 DELIVERED = (
-    "*epsilon delivered* is what the printed noise really gives at the same delta for replacing a record: the paper takes "
+    "*epsilon delivered* is what the printed noise really gives at the same delta for replacing a record. The paper takes "
     "unit rows to be 1 apart, and they are up to 2. The paper does not say that labels are protected; here they are."
 )
 TUNED = (
-    "Constants of the sound release were tried on these tables, so its figures are optimistic for a new one; the schemas "
+    "Constants of the sound release were tried on these tables, so its figures are optimistic for a new one. The schemas "
     "were written with clinical limits and typical values in mind."
 )
 
@@ -350,8 +350,8 @@ EXPERIMENTS = (
             TRAINED,
             READING,
             DELIVERED,
-            "*labels in the clear* releases the features alone with the printed noise and copies the labels, one way to "
-            "read a paper that does not say where its labels come from; it gives labels no privacy at any epsilon.",
+            "*labels in the clear* releases the features alone with the printed noise and copies the labels. This is one "
+            "way to read a paper that does not say where its labels come from. It gives labels no privacy at any epsilon.",
             "The lines of the better GAN show the larger of the two values that Table 2 prints for DPGAN and DP-CGAN "
             "(Xie et al. 2018, Torkzadehmahani et al. 2019, as run by the DPRP paper); dprp-gans runs them.",
             TUNED,
