@@ -152,7 +152,7 @@ def plan(schema: Schema, rows: int, guarantee: Guarantee, target: str | None = N
             plans.append(_plan_of(name, METHODS[name], encoder, rows, guarantee))
         except ParameterError:
             continue  # a method that cannot keep this kind of guarantee has nothing to plan
-    return sorted(plans, key=lambda planned: (planned.road != "model", planned.error))
+    return sorted(plans, key=lambda planned: (planned.publishes != "model", planned.error))
 
 
 def elsewhere(schema: Schema) -> str | None:

@@ -205,7 +205,7 @@ function methods(found) {
   return h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Methods" }, h("table", { class: "methods" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Method"), h("th", { scope: "col", class: "n" }, "Expected error"), h("th", { scope: "col", class: "publishes" }, "Publishes"), h("th", { scope: "col" }, "What to expect"))),
     h("tbody", {}, found.methods.map((one) => h("tr", {}, h("th", { scope: "row" }, one.method, one.method === found.auto ? h("span", { class: "chip sun" }, "auto") : null),
-      h("td", { class: "n" }, percent(one.error)), h("td", { class: "publishes" }, one.road === "model" ? "a model's rows" : "a row a record"), h("td", {}, one.advice))))));
+      h("td", { class: "n" }, percent(one.error)), h("td", { class: "publishes" }, one.publishes === "model" ? "a model's rows" : "a row a record"), h("td", {}, one.advice))))));
 }
 
 // How good each column would be: four tiles, of which those with columns open.
