@@ -144,17 +144,20 @@ class Questions:
 
     def _marked(self, found: Estimates) -> Estimates:
         """Of rows that were clipped to a ball before the projection, answers know no more than was left of them."""
-        radius, law = self._parameters.get("radius"), self.map.row_law
-        clipped = law is not None and self.map.components_only and radius is not None
-        if not clipped or radius >= math.sqrt(len(self._columns.encoder.groups)):
+        radius = self._radius
+        if radius is None or radius >= math.sqrt(len(self._columns.encoder.groups)):
             return found
         return replace(found, about=f"{found.about}; of rows clipped to length {radius:g}")
 
     @cached_property
-    def _parameters(self) -> dict[str, Any]:
+    def _radius(self) -> float | None:
+        """The length that projected rows were clipped to, if any."""
         from gnomon.release.measurements import read_measurements
 
-        return read_measurements(self.path).parameters
+        if self.map.row_law is None or not self.map.components_only:
+            return None
+        radius: float | None = read_measurements(self.path).parameters.get("radius")
+        return radius
 
     @cached_property
     def _answers(self) -> ProjectedAnswers | ModelAnswers:

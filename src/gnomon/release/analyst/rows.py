@@ -75,7 +75,7 @@ class Distances:
             raise ParameterError(
                 f"The 'by' of an interval must be 'normal' or 'chebyshev'. Got {by!r} instead."
             )
-        r2 = quantile(level) ** 2 if by == "normal" else 1 / (1 - level)
+        r2 = float(quantile(level)) ** 2 if by == "normal" else 1 / (1 - level)
         s2 = self.law.noise**2
         # (value - a)^2 = r2 variance(a) is a quadratic in a
         A = 1 - r2 * self.law.stretch
