@@ -25,7 +25,7 @@ from gnomon.table.encode import Encoder
 VISIBLE = {
     PureDP: 0.7,
     GaussianDP: 4.0,
-}  # how far the noise may drown one direction before repair stops to help
+}  # the largest noise-to-signal ratio of a direction at which repair still helps
 
 
 @dataclass(eq=False, repr=False)

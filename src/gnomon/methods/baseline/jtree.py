@@ -146,12 +146,15 @@ def cliques(d: int, pairs: list[Pair], sizes: list[int]) -> list[Clique]:
     for i, j in pairs:
         near[i].add(j)
         near[j].add(i)
+    cells = {i: sizes[i] * math.prod(sizes[j] for j in of) for i, of in near.items()}
     found: list[set[int]] = []
     while near:
-        i = min(near, key=lambda i: (math.prod(sizes[j] for j in near[i]) * sizes[i], i))
+        i = min(cells, key=cells.__getitem__)  # the first of several, as attributes are in their order
         clique = near.pop(i) | {i}
+        del cells[i]
         for j in clique - {i}:
             near[j] = (near[j] | clique) - {i, j}
+            cells[j] = sizes[j] * math.prod(sizes[k] for k in near[j])
         if not any(clique <= other for other in found):
             found.append(clique)
     return sorted(tuple(sorted(one)) for one in found)

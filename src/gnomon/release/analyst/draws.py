@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.engine.base import Progress, quiet
-from gnomon.errors import DataError, ParameterError
+from gnomon.errors import DataError, ParameterError, columns_instead
 from gnomon.release.analyst.estimates import MODEL, Estimates
 from gnomon.release.measurements import Recorded
 from gnomon.table.schema import Schema
@@ -71,7 +71,7 @@ class Draws:
 def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
     if name not in table.column_names:
         raise ParameterError(
-            f"The release has no column {name!r}; it has {', '.join(table.column_names[:20])}."
+            f"The release has no column {name!r}; {columns_instead(name, table.column_names)}"
         )
     column = table[name]
     if pa.types.is_boolean(column.type):
