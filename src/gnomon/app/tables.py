@@ -13,6 +13,7 @@ from gnomon.app.actions import action
 from gnomon.app.jobs import Job
 from gnomon.app.project import Data
 from gnomon.app.workspace import Workspace
+from gnomon.commands.check import grouped
 from gnomon.errors import DataError, ParameterError
 from gnomon.table.check import check as check_table
 from gnomon.table.codebook import of_lines, read_codebook
@@ -258,8 +259,8 @@ def check(work: Workspace, *, id: str) -> dict[str, Any]:
                 if one.problem or any(getattr(one, key) for key in counted)
             ],
             "plain": sum(not any(getattr(one, key) for key in counted) for one in report.columns),
-            "remarks": [*report.remarks, *diagnose(source, schema, report)],
-            "problems": list(report.problems),
+            "remarks": grouped([*report.remarks, *diagnose(source, schema, report)]),
+            "problems": grouped(report.problems),
             "gaps": len(gaps.sentences),
             "undeclared": [name for name in report.undeclared if not gaps.cover(name)],
             "ok": report.ok and not gaps.sentences,
