@@ -77,6 +77,26 @@ class VectorQuery(Query):
 
 
 @dataclass(frozen=True, eq=False)
+class Derived(Query):
+    """A query of what follows from the sums of another: `finish`, the noise or its release are its own."""
+
+    summed: Query
+
+    @property
+    def statistic(self) -> str:  # type: ignore[override]
+        return self.summed.statistic
+
+    def zero(self) -> Integers:
+        return self.summed.zero()
+
+    def of_batch(self, rows: Any) -> Integers:
+        return self.summed.of_batch(rows)
+
+    def finish(self, total: Integers) -> Integers:
+        return self.summed.finish(total)
+
+
+@dataclass(frozen=True, eq=False)
 class Histogram(VectorQuery):
     """How many rows fall into each bin of several attributes, (L, bins of all attributes), for all rows or by class."""
 
@@ -390,10 +410,10 @@ def gram(Q: Matrix) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyMax(Query):
+class NoisyMax(Derived):
     """The place of the largest of a few scores: only the place is published.
 
-    `scores` is a query whose every number changes by at most `change` when one record does; `public` is added to them.
+    `summed` are scores, of which each changes by at most `change` when one record does; `public` is added to them.
 
     Claim. Discrete Laplace noise of scale 2 change / epsilon on every score makes the chosen place epsilon-DP, however
     many candidates there are.
@@ -403,22 +423,11 @@ class NoisyMax(Query):
     Laplace noise of scale 2 change / epsilon. Average over the other noises. Worst pair: one score falls, all others rise.
     """
 
-    scores: Query
     change: int
     public: tuple[int, ...]
 
-    @property
-    def statistic(self) -> str:  # type: ignore[override]
-        return self.scores.statistic
-
-    def zero(self) -> Integers:
-        return self.scores.zero()
-
-    def of_batch(self, rows: Rows) -> Integers:
-        return self.scores.of_batch(rows)
-
     def finish(self, total: Integers) -> Integers:
-        return self.scores.finish(total) + np.asarray(self.public, dtype=np.int64)
+        return self.summed.finish(total) + np.asarray(self.public, dtype=np.int64)
 
     def noise(self, loss: Spendable) -> Noise:
         shift = Sensitivity(Norm.L1, 2 * self.change, adjacency=loss.adjacency).protecting(loss)  # type: ignore[arg-type]
