@@ -44,8 +44,8 @@ def combined(estimates: npt.ArrayLike, variances: npt.ArrayLike, *, share: float
     total = between - within
     variance = np.where(total > 0, total, share * within)
     degrees = (d - 1) * (1 - within / np.maximum(between, 1e-300)) ** 2
-    worst = float(np.clip(np.where(total > 0, degrees, d - 1), 1.0, None).min())
-    return Estimates(q.mean(axis=0), np.sqrt(variance), worst, about=MODEL)
+    degrees = np.maximum(np.where(total > 0, degrees, d - 1), 1.0)
+    return Estimates(q.mean(axis=0), np.sqrt(variance), degrees, about=MODEL)
 
 
 @dataclass(frozen=True)
