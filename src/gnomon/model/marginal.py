@@ -78,20 +78,25 @@ class Marginal:
 
 @dataclass(frozen=True)
 class Counts:
-    """Noisy counts of one attribute: its bins (None for unordered values), the counts and their standard deviation.
+    """Noisy counts of one attribute: its bins (None for unordered values), the counts and their standard deviations (B,).
 
-    `clear` is the count that noise hardly reaches in any bin of the table; `missing` a noisy count.
+    `deviations` are those that noise hardly reaches in any bin of the table; `missing` is a noisy count.
     """
 
     bins: Bins | None
     values: Floats
-    noise: float
-    clear: float
+    noise: Floats
+    deviations: float
     missing: float = 0.0
 
     @property
     def rows(self) -> float:
         return float(self.values.sum()) + self.missing
+
+    @property
+    def clear(self) -> npt.NDArray[np.bool_]:
+        """Bins that stand out of the noise."""
+        return np.asarray(self.values >= self.deviations * self.noise)
 
     def support(self, t: Tuning) -> tuple[float, float]:
         """Between which cells rows are seen: bins that stand out, and the core without outer bins that are noise together.
@@ -100,7 +105,7 @@ class Counts:
         """
         assert self.bins is not None
         (low, high), left, right, wide = self.bins.core, self.bins.left, self.bins.right, ~self.bins.atom
-        out = wide & (self.values >= self.clear)
+        out = wide & self.clear
         inside = np.flatnonzero(wide & (left >= low) & (right <= high))
         below, above = (self._first_seen(places, t) for places in (inside, inside[::-1]))
         first, last = left[below].min(initial=1.0), right[above].max(initial=-1.0)
@@ -112,16 +117,16 @@ class Counts:
 
     def _first_seen(self, places: npt.NDArray[np.int64], t: Tuning) -> npt.NDArray[np.int64]:
         """The bins from which on, from the outside in, their sum holds half of a bin's plan of deviations."""
-        bins = np.arange(1, len(places) + 1)
-        seen = np.cumsum(self.values[places]) >= t.planned / 2 * self.noise * np.sqrt(bins)
+        noise = np.sqrt(np.cumsum(self.noise[places] ** 2))
+        seen = np.cumsum(self.values[places]) >= t.planned / 2 * noise
         return places[np.maximum.accumulate(seen)]
 
     def believed(self, t: Tuning) -> Floats:
         """Counts without atoms that do not stand out, and without bins beyond the support."""
         assert self.bins is not None
         h, (low, high) = self.values.copy(), self.support(t)
-        h[self.bins.atom & (h < self.clear)] = 0.0
-        if low <= high or (h >= self.clear).any():
+        h[self.bins.atom & ~self.clear] = 0.0
+        if low <= high or self.clear.any():
             h[~self.bins.atom & ((self.bins.left < low) | (self.bins.right > high))] = 0.0
         return h
 
@@ -144,7 +149,7 @@ def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> B
     if attribute.unordered or attribute.values is not None:
         return first.bins
     assert first.bins is not None
-    seen = np.where(first.values < first.clear, 0.0, first.values)
+    seen = np.where(first.clear, first.values, 0.0)
     spread = np.where(first.bins.atom, 0.0, seen)
     if not spread.any():
         return _around_atom(attribute, first, t)
@@ -153,14 +158,22 @@ def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> B
     coarse = Marginal(first.bins.left, first.bins.right, spread / spread.sum())
     inner = np.unique(coarse.quantile(np.arange(1, bins) / bins))
     octaves = (inner[-1] - inner[0]) * 2.0 ** np.arange(-3, t.octaves - 1)
-    edges = np.concatenate([inner, inner[-1] + octaves, inner[0] - octaves]) if len(inner) > 1 else inner
+    outer = (_at_edges(side, octaves, first.bins) for side in (inner[-1] + octaves, inner[0] - octaves))
+    edges = np.concatenate([inner, *outer]) if len(inner) > 1 else inner
     return replace(interval_bins(edges[np.abs(edges) < 1], attribute), core=(inner[0], inner[-1]))
+
+
+def _at_edges(edges: Floats, steps: Floats, bins: Bins) -> Floats:
+    """Edges moved to those of the first counts, as far as half a step, so that both count the same cells."""
+    known = np.unique([bins.left, bins.right])
+    nearest = known[np.abs(edges[:, None] - known).argmin(axis=1)]
+    return np.asarray(np.where(np.abs(nearest - edges) <= steps / 2, nearest, edges))
 
 
 def _around_atom(attribute: Attribute, first: Counts, t: Tuning) -> Bins:
     """Where only an atom stands out, octaves around it; where nothing does, even bins."""
     assert first.bins is not None
-    if first.values.max() < first.clear:
+    if not first.clear.any():
         return interval_bins(np.linspace(-1, 1, t.bins + 1)[1:-1], attribute)
     atom = float(first.bins.left[np.argmax(np.where(first.bins.atom, first.values, 0.0))])
     steps = 2.0 ** -np.arange(1, t.octaves + 1)
@@ -168,12 +181,22 @@ def _around_atom(attribute: Attribute, first: Counts, t: Tuning) -> Bins:
     return replace(interval_bins(edges[np.abs(edges) < 1], attribute), core=(atom, atom))
 
 
-def merged(first: Counts, second: Counts, weight: float) -> Counts:
-    """Two rounds of counting in the same bins, `weight` of the precision in the second."""
-    values = (1 - weight) * first.values + weight * second.values
-    missing = (1 - weight) * first.missing + weight * second.missing
-    noise = math.hypot((1 - weight) * first.noise, weight * second.noise)
-    return Counts(second.bins, values, noise, second.clear, missing)
+def combined(first: Counts, second: Counts) -> Counts:
+    """The second counts with what the first say of the same rows: where a bin is a union of bins, the mean by precision."""
+    mine, other = (np.arange(len(c.values)) if c.bins is None else c.bins.ends for c in (second, first))
+    shared = np.append(True, np.isin(mine, other))
+    union, last = shared[:-1] & shared[1:], np.searchsorted(other, mine, side="right")
+
+    def inside(part: Floats) -> Floats:
+        return np.diff(np.append(0.0, np.cumsum(part))[np.append(0, last)])
+
+    here, there = np.append(second.noise**2, second.noise[0] ** 2), first.noise[0] ** 2
+    there = np.append(inside(first.noise**2), there)  # last the missing cells
+    share = np.where(np.append(union, True), here / np.maximum(here + there, TINY), 0.0)
+    values = np.append(second.values, second.missing) * (1 - share)
+    values += np.append(inside(first.values), first.missing) * share
+    noise = np.sqrt((1 - share) ** 2 * here + share**2 * there)
+    return replace(second, values=values[:-1], noise=noise[:-1], missing=float(values[-1]))
 
 
 def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
@@ -190,8 +213,9 @@ def _sides(counts: Counts, n: float, t: Tuning) -> list[Tail]:
     if counts.bins is None or counts.bins.core == NOWHERE:
         return []
     (low, high), wide, left, right = counts.bins.core, ~counts.bins.atom, counts.bins.left, counts.bins.right
-    noise, inside = max(counts.noise, 1.0), wide & (left >= low) & (right <= high)
-    planned = max(float(counts.values[inside].sum()) / max(int(inside.sum()), 1), noise)
+    noise, inside = np.maximum(counts.noise, 1.0), wide & (left >= low) & (right <= high)
+    least = float(noise.max())
+    planned = max(float(counts.values[inside].sum()) / max(int(inside.sum()), 1), least)
     low, high = counts.support(t)
     if low > high:
         return []
@@ -204,29 +228,29 @@ def _sides(counts: Counts, n: float, t: Tuning) -> list[Tail]:
             beyond = np.cumsum(believed[order][::-1])[::-1]
             bins = order[np.flatnonzero(beyond >= planned).max(initial=0) :]
             ends = np.cumsum((right - left)[bins]) / (right - left)[bins[0]]
-            rows = max(float(believed[bins].sum()), noise)
-            found.append(Tail(tuple(places.tolist()), ends, counts.values[bins], noise, rows))
+            rows = max(float(believed[bins].sum()), least)
+            found.append(Tail(tuple(places.tolist()), ends, counts.values[bins], noise[bins], rows))
     return found
 
 
 def _atom_sides(
     counts: Counts,
     n: float,
-    noise: float,
+    noise: Floats,
     planned: float,
     up: npt.NDArray[np.int64],
     down: npt.NDArray[np.int64],
 ) -> list[Tail]:
     """Beside an atom that nearly all rows share: all rows without those at atoms and on the other side."""
-    at, found = counts.bins.atom & (counts.values >= counts.clear), []  # type: ignore[union-attr]
+    at, found = counts.bins.atom & counts.clear, []  # type: ignore[union-attr]
     away = n - counts.missing - float(counts.values[at].sum())
     for places, others in ((up, down), (down, up)):
         if len(places):
             total = away - float(counts.values[others].sum())
-            of_total = noise * math.sqrt(max(len(others) + at.sum(), 1))
+            of_total = math.sqrt(float((noise[others] ** 2).sum() + (noise[at] ** 2).sum()))
             ends = np.arange(1.0, len(places) + 1)
             found.append(
-                Tail(tuple(places.tolist()), ends, counts.values[places], noise, planned, total, of_total)
+                Tail(tuple(places.tolist()), ends, counts.values[places], noise[places], planned, total, of_total)
             )
     return found
 
@@ -258,7 +282,7 @@ def missing_share(counts: Counts, n: float) -> float:
     return min(max(counts.missing / n, 0.0), 1 - 1 / max(n, 2.0))
 
 
-def value_masses(h: Floats, noise: float, n: float, t: Tuning) -> Floats:
+def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Floats:
     """Counts of few values: those that do not stand out share what they have together."""
     faint = h < t.clear * noise
     h = h.copy()

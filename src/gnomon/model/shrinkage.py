@@ -24,10 +24,10 @@ def signal_share(energy: float, noise_energy: float, least: float = 0.0) -> floa
     return max(least, 1 - noise_energy / energy) if energy > 0 else least
 
 
-def shrunk_to_mean(values: Floats, noise: float) -> Floats:
+def shrunk_to_mean(values: Floats, noise: Floats | float) -> Floats:
     """Noisy values of one kind, each moved to their mean as far as the noise explains their spread."""
-    mean = values.mean()
-    return np.asarray(mean + signal_share(float(values.var()), noise**2) * (values - mean))
+    mean, energy = values.mean(), float(np.mean(np.square(noise)))
+    return np.asarray(mean + signal_share(float(values.var()), energy) * (values - mean))
 
 
 def shrunk_eigenvalues(raw: Floats, noise: float) -> Floats:

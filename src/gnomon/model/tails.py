@@ -36,7 +36,7 @@ class Tail:
     places: tuple[int, ...]
     ends: Floats
     counts: Floats
-    noise: float
+    noise: Floats
     planned: float
     total: float = 0.0
     total_noise: float = math.inf
