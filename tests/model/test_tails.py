@@ -14,7 +14,7 @@ def tails(shares: np.ndarray, columns: int, seed: int = 0) -> list[Tail]:
     return [
         Tail(
             tuple(range(len(shares))), ENDS, PLANNED * shares + NOISE * rng.standard_normal(len(shares)),
-            NOISE, PLANNED,
+            np.full(len(shares), NOISE), PLANNED,
         )
         for _ in range(columns)
     ]  # fmt: skip
@@ -51,7 +51,7 @@ def test_bins_that_stand_out_show_what_lies_beyond_them(shape: float) -> None:
     rng = np.random.default_rng(2)
     for _ in range(20):
         seen = counts + noise * rng.standard_normal(OCTAVES)
-        (rows,) = tail_masses([Tail(tuple(range(3, OCTAVES)), x[1:], seen, noise, PLANNED)])
+        (rows,) = tail_masses([Tail(tuple(range(3, OCTAVES)), x[1:], seen, np.full(OCTAVES, noise), PLANNED)])
         assert len(rows) == OCTAVES - 3
         assert counts[3:].sum() / 3 - 5 < rows.sum() < 3 * counts[3:].sum() + 5
 
@@ -60,7 +60,7 @@ def test_a_column_in_one_bin_has_no_tail() -> None:
     rng, beyond = np.random.default_rng(3), []
     for _ in range(20):
         counts = np.append(20_000.0, 20 * rng.standard_normal(OCTAVES - 1))
-        (rows,) = tail_masses([Tail(tuple(range(1, OCTAVES)), ENDS, counts, 20.0, 20_000.0)])
+        (rows,) = tail_masses([Tail(tuple(range(1, OCTAVES)), ENDS, counts, np.full(OCTAVES, 20.0), 20_000.0)])
         beyond.append(rows.sum())
     assert np.mean(beyond) < 20
 
@@ -71,7 +71,7 @@ def quiet(rows: list[float], seed: int = 1) -> list[Tail]:
     return [
         Tail(
             tuple(range(OCTAVES)), ENDS, n * even + NOISE * rng.standard_normal(OCTAVES),
-            NOISE, NOISE, n + NOISE * rng.standard_normal(), NOISE,
+            np.full(OCTAVES, NOISE), NOISE, n + NOISE * rng.standard_normal(), NOISE,
         )
         for n in rows
     ]  # fmt: skip

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
-from gnomon.model.shrinkage import onto_simplex, shrunk_to_mean
+from gnomon.model.shrinkage import onto_simplex, posterior_means, shrunk_to_mean
 from gnomon.model.tails import Tail, tail_masses
 from gnomon.model.tuning import Tuning
 
@@ -205,7 +205,22 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
     beyond: list[dict[int, float]] = [{} for _ in counts]
     for (j, side), rows in zip(sides, tail_masses([side for _, side in sides], t.least), strict=True):
         beyond[j] |= dict(zip(side.places, rows, strict=True))
+    for value in (-1.0, 0.0, 1.0):
+        faint = [(j, i) for j, one in enumerate(counts) for i in _faint_atoms(one, value)]
+        if faint:
+            seen = np.array([(counts[j].values[i], counts[j].noise[i]) for j, i in faint])
+            for (j, i), rows in zip(faint, posterior_means(*seen.T), strict=True):
+                beyond[j][i] = float(rows)
     return [marginal_of(one, n, t, tail) for one, tail in zip(counts, beyond, strict=True)]
+
+
+def _faint_atoms(counts: Counts, side: float) -> list[int]:
+    """Atoms at a bound (or between them, 0) that do not stand out by themselves."""
+    if counts.bins is None or counts.bins.atom.all():
+        return []
+    left = counts.bins.left
+    mine = left == side if side else np.abs(left) < 1
+    return [int(i) for i in np.flatnonzero(counts.bins.atom & mine & ~counts.clear)]
 
 
 def _sides(counts: Counts, n: float, t: Tuning) -> list[Tail]:

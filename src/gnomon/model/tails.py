@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gnomon.model.shrinkage import Floats
+from gnomon.model.shrinkage import Floats, mixing_law
 
 SIZES = np.append(0.0, 2.0 ** np.arange(-3, 4))  # rows of a tail, in those that were planned there
 BEYOND = 1 / (1 + 2.0 ** np.arange(-3, 17))  # of the rows of a tail, those beyond its first bin
 SHAPES = (
     np.arange(-1, 5) / 2
 )  # of the Pareto law: below 0 it ends, at 0 it is exponential, from 1/2 on no variance is finite
-STEPS = 2**6  # of EM
 NONE = -14.0  # log of a share that stands for none
 
 
@@ -91,11 +90,7 @@ def _of_one_law(tails: Sequence[Tail], quiet: bool, least: float) -> list[Floats
     more = np.zeros(fit.shape[1:])  # one column more: constant beside an atom, anything beyond a quantile
     more[: 1 if quiet else None] = 1.0
     more /= more.sum()
-    prior = np.full(fit.shape[1:], 1 / fit[0].size)
-    for _ in range(STEPS):
-        posterior = fit * prior
-        posterior /= posterior.sum(axis=(1, 2), keepdims=True)
-        prior = (posterior.sum(axis=0) + more) / (len(tails) + 1)
+    posterior = mixing_law(fit, more)
     by_shape = [tail.planned * (SIZES @ p) for tail, p in zip(tails, posterior, strict=True)]
     sizes = np.array([rows.sum() for rows in by_shape])
     found = []
