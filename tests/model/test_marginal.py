@@ -5,7 +5,15 @@ import pytest
 
 from gnomon.model.class_marginals import target_marginals
 from gnomon.model.columns import Attribute
-from gnomon.model.marginal import Counts, Marginal, combined, marginals, public_bins, refined_bins, value_masses
+from gnomon.model.marginal import (
+    Counts,
+    Marginal,
+    combined,
+    marginals,
+    public_bins,
+    refined_bins,
+    value_masses,
+)
 from gnomon.model.tuning import Tuning
 from gnomon.table.rows import CELL
 
@@ -141,9 +149,37 @@ def test_a_core_whose_bins_all_drown_is_kept() -> None:
     first = counted(np.zeros(1), public_bins(NUMBER, T), 0.0, np.random.default_rng(7))
     assert first.bins is not None
     peak = (~first.bins.atom) & (first.bins.left >= 0.5)
-    seen = Counts(first.bins, np.where(peak, 100.0, np.where(first.bins.left == 0, 400.0, 0.0)), first.noise + 20, 3.5)
+    seen = Counts(
+        first.bins, np.where(peak, 100.0, np.where(first.bins.left == 0, 400.0, 0.0)), first.noise + 20, 3.5
+    )
     bins = refined_bins(NUMBER, seen, 32, T)
     assert bins is not None
     noise = np.where(bins.atom & (bins.left == 0), 4_000.0, 5.0 * (-1.0) ** np.arange(len(bins)))
     found = marginals([Counts(bins, noise, np.full(len(noise), 20.0), 3.5)], 5_000, T)[0]
     assert found.quantile(np.array([0.9, 0.99])).max() > 0.5
+
+
+def columns_of(shares: float, columns: int, n: int = 20_000, noise: float = 300.0) -> list[Marginal]:
+    """Columns whose rows lie in a narrow core, and a share of them far above it, each behind noise."""
+    rng, both = np.random.default_rng(11), []
+    for _ in range(columns):
+        x = rng.uniform(-0.02, 0.02, n)
+        x[: int(shares * n)] = rng.uniform(0.3, 0.5, int(shares * n))
+        first = counted(x, public_bins(NUMBER, T), noise, rng)
+        bins = refined_bins(NUMBER, first, 12, T)
+        both.append(combined(first, counted(x, bins, noise, rng)))
+    return marginals(both, n, T)
+
+
+def beyond(found: list[Marginal], cell: float) -> np.ndarray:
+    return np.array([one.mass[one.left >= cell].sum() for one in found])
+
+
+def test_rows_that_no_column_shows_are_seen_in_all_of_them_together() -> None:
+    """300 of 20,000 rows in two bins behind noise of 260 each: single columns do not tell, a hundred columns do."""
+    assert 0.5 < np.mean(beyond(columns_of(0.015, 100), 0.18)) / 0.015 < 2
+    assert np.mean(beyond(columns_of(0.0, 100), 0.18)) < 0.004
+
+
+def test_a_single_column_does_not_believe_its_noise() -> None:
+    assert np.median([beyond(columns_of(0.0, 1, noise=noise), 0.18) for noise in (20.0, 60.0, 180.0)]) < 0.001

@@ -8,7 +8,7 @@ over all columns together (the mean of noisy counts is unbiased).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,6 @@ from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
 from gnomon.model.shrinkage import onto_simplex, posterior_means, shrunk_to_mean
-from gnomon.model.tails import Tail, tail_masses
 from gnomon.model.tuning import Tuning
 
 TINY = np.finfo(np.float64).tiny
@@ -199,75 +198,61 @@ def combined(first: Counts, second: Counts) -> Counts:
     return replace(second, values=values[:-1], noise=noise[:-1], missing=float(values[-1]))
 
 
+@dataclass(frozen=True)
+class Faint:
+    """Rows of one column that its counts alone do not show: how they lie over its bins, and a noisy count of them."""
+
+    column: int
+    places: npt.NDArray[np.int64]
+    shares: Floats
+    count: float
+    noise: float
+
+
 def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
-    """A marginal for each attribute from its noisy counts, and what single columns cannot show from all of them."""
-    sides = [(j, side) for j, one in enumerate(counts) for side in _sides(one, n, t)]
+    """A marginal for each attribute from its noisy counts; what single columns cannot show, from all columns together."""
+    kinds: dict[str, list[Faint]] = {}
+    for j, one in enumerate(counts):
+        if one.bins is not None and one.bins.core != NOWHERE:
+            for kind, faint in _faint(j, one, one.bins, n, t):
+                kinds.setdefault(kind, []).append(faint)
     beyond: list[dict[int, float]] = [{} for _ in counts]
-    for (j, side), rows in zip(sides, tail_masses([side for _, side in sides], t.least), strict=True):
-        beyond[j] |= dict(zip(side.places, rows, strict=True))
-    for value in (-1.0, 0.0, 1.0):
-        faint = [(j, i) for j, one in enumerate(counts) for i in _faint_atoms(one, value)]
-        if faint:
-            seen = np.array([(counts[j].values[i], counts[j].noise[i]) for j, i in faint])
-            for (j, i), rows in zip(faint, posterior_means(*seen.T), strict=True):
-                beyond[j][i] = float(rows)
-    return [marginal_of(one, n, t, tail) for one, tail in zip(counts, beyond, strict=True)]
+    for kind, alike in kinds.items():
+        seen, noise = np.array([(f.count, max(f.noise, 1.0)) for f in alike]).T
+        rows, none = posterior_means(seen, noise, max(t.fewest_bins - len(alike), 1))
+        if kind == "beside":  # no column is quite constant beside others that are not
+            rows = np.maximum(rows, t.least * rows.mean())
+        elif kind.startswith("atom"):  # rows at one far cell are believed where they are likelier than none
+            rows = np.where(none < 1 / 2, rows, 0.0)
+        for faint, number in zip(alike, np.where(rows < 1 / 2, 0.0, rows), strict=True):
+            beyond[faint.column] |= dict(zip(faint.places.tolist(), number * faint.shares, strict=True))
+    return [marginal_of(one, n, t, hidden) for one, hidden in zip(counts, beyond, strict=True)]
 
 
-def _faint_atoms(counts: Counts, side: float) -> list[int]:
-    """Atoms at a bound (or between them, 0) that do not stand out by themselves."""
-    if counts.bins is None or counts.bins.atom.all():
-        return []
-    left = counts.bins.left
-    mine = left == side if side else np.abs(left) < 1
-    return [int(i) for i in np.flatnonzero(counts.bins.atom & mine & ~counts.clear)]
-
-
-def _sides(counts: Counts, n: float, t: Tuning) -> list[Tail]:
-    """The tails on both sides, outward from where a bin's planned rows lie beyond; or the sides of an atom."""
-    if counts.bins is None or counts.bins.core == NOWHERE:
-        return []
-    (low, high), wide, left, right = counts.bins.core, ~counts.bins.atom, counts.bins.left, counts.bins.right
-    noise, inside = np.maximum(counts.noise, 1.0), wide & (left >= low) & (right <= high)
-    least = float(noise.max())
-    planned = max(float(counts.values[inside].sum()) / max(int(inside.sum()), 1), least)
+def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[tuple[str, Faint]]:
+    """Atoms that do not stand out, and octaves beyond the quantiles; or both sides of an atom that nearly all rows share."""
+    one = np.ones(1)
+    for i in np.flatnonzero(bins.atom & ~counts.clear):
+        yield f"atom {np.fix(bins.left[i])}", Faint(j, np.array([i]), one, counts.values[i], counts.noise[i])
     low, high = counts.support(t)
     if low > high:
-        return []
-    up, down = np.flatnonzero(wide & (left >= high)), np.flatnonzero(wide & (right <= low))[::-1]
-    if low == high:
-        return _atom_sides(counts, n, noise, planned, up, down)
-    believed, every, found = counts.believed(t), np.flatnonzero(wide), []
-    for places, order in ((up, every), (down, every[::-1])):
-        if len(places):
-            beyond = np.cumsum(believed[order][::-1])[::-1]
-            bins = order[np.flatnonzero(beyond >= planned).max(initial=0) :]
-            ends = np.cumsum((right - left)[bins]) / (right - left)[bins[0]]
-            rows = max(float(believed[bins].sum()), least)
-            found.append(Tail(tuple(places.tolist()), ends, counts.values[bins], noise[bins], rows))
-    return found
-
-
-def _atom_sides(
-    counts: Counts,
-    n: float,
-    noise: Floats,
-    planned: float,
-    up: npt.NDArray[np.int64],
-    down: npt.NDArray[np.int64],
-) -> list[Tail]:
-    """Beside an atom that nearly all rows share: all rows without those at atoms and on the other side."""
-    at, found = counts.bins.atom & counts.clear, []  # type: ignore[union-attr]
-    away = n - counts.missing - float(counts.values[at].sum())
-    for places, others in ((up, down), (down, up)):
-        if len(places):
-            total = away - float(counts.values[others].sum())
-            of_total = math.sqrt(float((noise[others] ** 2).sum() + (noise[at] ** 2).sum()))
-            ends = np.arange(1.0, len(places) + 1)
-            found.append(
-                Tail(tuple(places.tolist()), ends, counts.values[places], noise[places], planned, total, of_total)
-            )
-    return found
+        return
+    up, down = (~bins.atom & side for side in (bins.left >= high, bins.right <= low))
+    for mine, other in ((up, down), (down, up)):
+        places = np.flatnonzero(mine)[:: 1 if mine is up else -1]
+        if low < high:
+            for k, i in enumerate(places):
+                yield (
+                    f"octave {k} {mine is up}",
+                    Faint(j, np.array([i]), one, counts.values[i], counts.noise[i]),
+                )
+        elif len(places):  # all rows without those at atoms and on the other side are here, too
+            rest = other | (bins.atom & counts.clear)
+            here, away = (float((counts.noise[part] ** 2).sum()) for part in (mine, rest))
+            share, left = away / max(here + away, TINY), n - counts.missing - counts.values[rest].sum()
+            count = share * counts.values[mine].sum() + (1 - share) * left
+            width = (bins.right - bins.left)[places]
+            yield "beside", Faint(j, places, width / width.sum(), count, math.sqrt(here * share))
 
 
 def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | None = None) -> Marginal:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from gnomon.model.tuning import Tuning
 
 Floats = npt.NDArray[np.float64]
+STEPS = 2**8  # of EM
 
 
 def onto_simplex(counts: Floats, total: float) -> Floats:
@@ -30,31 +31,20 @@ def shrunk_to_mean(values: Floats, noise: Floats | float) -> Floats:
     return np.asarray(mean + signal_share(float(values.var()), energy) * (values - mean))
 
 
-def mixing_law(fit: Floats, one_more: Floats, steps: int = 2**6) -> Floats:
-    """Posterior (J, ...) of parameters behind J observations of likelihoods `fit`, whose law is that of all of them.
+def posterior_means(counts: Floats, noise: Floats, zeros: int) -> tuple[Floats, Floats]:
+    """Noisy counts of one kind, many of which may be zero: posterior means, and the chances that there is none.
 
-    Empirical Bayes: the law by EM (Kiefer and Wolfowitz 1956), with one observation more that says `one_more`.
-    """
-    law = np.full(fit.shape[1:], 1 / fit[0].size)
-    axes = tuple(range(1, fit.ndim))
-    for _ in range(steps):
-        posterior = fit * law
-        posterior /= posterior.sum(axis=axes, keepdims=True)
-        law = (posterior.sum(axis=0) + one_more) / (len(fit) + 1)
-    return np.asarray(posterior)
-
-
-def posterior_means(counts: Floats, noise: Floats) -> Floats:
-    """Noisy counts of one kind, many of which may be zero: posterior means under the law of all of them.
-
-    Zero where that is the likelier: a small chance of many rows is no row.
+    The prior is the law of all of them (empirical Bayes by EM, Kiefer and Wolfowitz 1956), with `zeros` more that are zero.
     """
     most = max(float((counts / noise).max()), 1.0)
     sizes = np.append(0.0, 2.0 ** (np.arange(-2, 2 * np.log2(most) + 1) / 2))
-    away = counts[:, None] / noise[:, None] - sizes
-    none = np.append(1.0, np.zeros(len(sizes) - 1))
-    posterior = mixing_law(np.exp(-(away**2) / 2), none)
-    return np.where(posterior[:, 0] < 1 / 2, posterior @ sizes * noise, 0.0)
+    fit = np.exp(-((counts[:, None] / noise[:, None] - sizes) ** 2) / 2)
+    law = np.full(len(sizes), 1 / len(sizes))
+    for _ in range(STEPS):
+        posterior = fit * law
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        law = (posterior.sum(axis=0) + zeros * (sizes == 0)) / (len(counts) + zeros)
+    return posterior @ sizes * noise, posterior[:, 0]
 
 
 def shrunk_eigenvalues(raw: Floats, noise: float) -> Floats:
