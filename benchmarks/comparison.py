@@ -6,17 +6,20 @@
     python benchmarks/peers/samplers.py run --data DIR               do the tools draw what they fitted
     python benchmarks/comparison.py                                  docs/results/comparison.md
 
-What the page says in words stands in docs/results/comparison/words.txt.
+What the page says in words stands in docs/results/comparison/words.txt, with the place of every number:
+{{TABLE TOOL EPSILON WHAT}}, where WHAT is mean (over four learners, with its interval), score (the same without it), a
+learner, 1-way, 2-way, 3-way, seconds, megabytes or runs.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from harness.peers import PEERS
-from harness.summary import Group, groups, interval, pair
+from harness.summary import Group, Groups, groups, interval, pair
 from harness.tables import TABLES
 from peers.samplers import table_of
 
@@ -35,7 +38,7 @@ def page() -> str:
     lines = [line for name in PEERS for line in read(RESULTS / "comparison" / f"{name}.jsonl")]
     real = groups(read(RESULTS / "utility" / "real-rows.jsonl"))
     found = groups(lines)
-    text = [(RESULTS / "comparison" / "words.txt").read_text().rstrip(), ""]
+    text = [filled((RESULTS / "comparison" / "words.txt").read_text(), found).rstrip(), ""]
     for table in TABLES:
         mine = {cell: group for cell, group in found.items() if cell[1] == table}
         stopped = [line for line in lines if line["table"] == table and "refused" in line]
@@ -45,6 +48,27 @@ def page() -> str:
     text += [table_of(read(RESULTS / "comparison" / "samplers.json")), ""]
     text += ["## MNIST beside quoted figures", "", QUOTED, "", *_mnist(), ""]
     return "\n".join(text)
+
+
+def filled(words: str, found: Groups) -> str:
+    """The words with their numbers; one that was not run is no number."""
+
+    def number(match: re.Match[str]) -> str:
+        table, tool, epsilon, what = match[1].split()
+        cells = [cell for cell in found if cell[1:3] == (table, float(epsilon)) and cell[4] == tool]
+        if not cells:
+            raise SystemExit(f"{tool} was not run on {table} at epsilon {epsilon}.")
+        group = found[cells[0]]
+        scores = group.means() if what in ("mean", "score") else group.learner(what)
+        if what == "mean":
+            return pair(interval(list(scores.values())))
+        if what.endswith("-way"):
+            return f"{group.mean('tv', int(what[0]) - 1):.3f}"
+        if what in ("seconds", "megabytes"):
+            return f"{group.mean('fit_cpu' if what == 'seconds' else 'peak_mb'):,.0f}"
+        return str(len(group.lines)) if what == "runs" else f"{interval(list(scores.values()))[0]:.3f}"
+
+    return re.sub(r"\{\{(.+?)\}\}", number, words)
 
 
 def _table(name: str, found: dict[Any, Group], stopped: list[Line], real: Group | None) -> list[str]:

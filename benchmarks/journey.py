@@ -62,6 +62,16 @@ class Walk:
     def errors(self) -> list[str]:
         return [lines[-1] for _, code, _, lines in self.steps if code != 0 and lines]
 
+    @property
+    def verdicts(self) -> str:
+        """What the release says of itself, without the names of columns."""
+        said = next((line for line in self.lines("release") if line.startswith("How good")), "")
+        parts = said.removeprefix("How good it is: ").split(". ")
+        return ". ".join(part.rstrip(".") for part in parts if not part.startswith(("Weak:", "Lost:")))
+
+    def seconds(self, *commands: str) -> float:
+        return sum(s for said, _, s, _ in self.steps if said.split()[1] in commands)
+
     def lines(self, command: str) -> list[str]:
         return [
             line for said, _, _, lines in self.steps if said.startswith(f"gnomon {command}") for line in lines
@@ -365,44 +375,53 @@ def rules_on_adult(place: Path) -> list[str]:
 
 
 def page(walks: list[Walk], rules: list[str], command: str) -> str:
+    spent = [one.seconds("init", "check", "plan", "budget", "release") for one in walks]
+    few, many = min(one.edits for one in walks), max(one.edits for one in walks)
     lines = [
-        "# The journey of five tables",
+        "# The journey of a custodian",
         "",
-        f"`{command}` walks from a file to an evaluated release, by the program `gnomon` alone.",
-        "Edits are lines of the drafted schema",
-        "that were changed, added or removed. Seconds are processor time of one run, on one core.",
+        f"From a file to a release takes {few} to {many} edits of the drafted schema and {min(spent):.0f} to "
+        f"{max(spent):.0f} seconds of processor time, on {len(walks)} tables as people have them.",
         "",
-        "| table | rows x columns | edits | seconds, init to release | seconds, evaluate | exit codes | how good |",
+        "| table | rows x columns | edits | seconds, init to release | seconds, evaluate | verdicts | exit codes |",
         "|---|---|---|---|---|---|---|",
     ]
-    for one in walks:
-        until = sum(
-            s
-            for said, _, s, _ in one.steps
-            if said.split()[1] in ("init", "check", "plan", "budget", "release")
-        )
-        evaluated = sum(s for said, _, s, _ in one.steps if said.startswith("gnomon evaluate"))
+    for one, until in zip(walks, spent, strict=True):
         codes = " ".join(str(code) for _, code, _, _ in one.steps)
-        good = next((line for line in one.lines("release") if line.startswith("How good")), "")
-        worth = next((line for line in one.lines("evaluate")), "")
         lines.append(
             f"| {one.table.title} | {one.table.rows:,} x {one.table.columns} | {one.edits} | {until:.0f} | "
-            f"{evaluated:.0f} | "
-            f"{codes} | {good.removeprefix('How good it is: ')} {worth} |"
+            f"{one.seconds('evaluate'):.0f} | {one.verdicts} | {codes} |"
         )
+    lines += [
+        "",
+        "Edits are lines of the draft that were changed, added or removed. The last exit code but one is 3: the walk tries "
+        "to overspend its budget.",
+    ]
     if rules:
         lines += ["", "## Rules on Adult", "",
-                  "Five draws of 5,000 rows from the model of one release, before and after they were made to keep",
-                  "the three rules; models are",
-                  "tested on 5,000 rows that were kept back. The spread is over draws.", "", *rules]  # fmt: skip
+                  "Rows of one model before and after they were made to keep three rules. Models are tested on 5,000 rows "
+                  "that were kept back.", "The spread is over five draws of 5,000 rows.", "", *rules]  # fmt: skip
     for one in walks:
-        lines += ["", f"## {one.table.title}", "", f"{one.edits} edits. Errors met:", ""]
-        lines += [f"- {error}" for error in one.errors] or ["- none"]
-        lines += ["", "Everything that was said:", "", "```text"]
-        for said, code, seconds, spoken in one.steps:
-            lines += [f"$ {said}    # exit code {code}, {seconds:.1f} s", *spoken, ""]
-        lines += ["```"]
-    return "\n".join(lines).rstrip() + "\n"
+        said = [line for line in one.lines("evaluate")[:1] if line]
+        lines += [
+            "",
+            f"## {one.table.title}",
+            "",
+            f"{one.edits} edit{'s' * (one.edits != 1)}. {' '.join(said)}".rstrip(),
+            "",
+        ]
+        lines += ["Errors met:", "", *([f"- {error}" for error in one.errors] or ["- none"])]
+        lines += ["", '??? note "Everything that was said"', "", "    ```text"]
+        for command_, code, seconds, spoken in one.steps:
+            lines += [
+                f"    $ {command_}    # exit code {code}, {seconds:.1f} s",
+                *(f"    {line}" for line in spoken),
+                "",
+            ]
+        lines += ["    ```"]
+    lines += ["", "## Made by", "", "```text", command, "```", ""]
+    lines += ["One run on one core, by the program `gnomon` alone."]
+    return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
 
 
 def _walked(name: str, data: Path) -> tuple[Walk, list[str]]:

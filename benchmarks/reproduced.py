@@ -1,59 +1,204 @@
-"""How far every experiment of the papers is, and what its missing trials would take: the last table of the summary page.
+"""The summary of the papers' experiments, with every number from the trials that were run.
 
-    python benchmarks/reproduced.py [--out docs/results/reproduce] [--write]
+    python benchmarks/reproduced.py [--write]
 
-Reads trials.jsonl of every experiment. `--write` puts the table below its heading in docs/results/reproduce.md.
+Prints how far every experiment is. `--write` makes docs/results/reproduce.md from docs/results/reproduce/words.txt, where
+a number stands as the place that it comes from, and puts that table at the end:
+
+    {{EXPERIMENT|row|column|calibration|name|form}}   a cell's mean ± half of its 95% interval over trials
+    {{mean EXPERIMENT|column|calibration|name|form}}  the mean over the seven tables of DPRP
+    {{range EXPERIMENT|column|calibration|name|form}} the smallest and the largest of them
+    {{ahead EXPERIMENT|column|larger or smaller|row|name|row}}  is the last row better than the first, by Welch's interval
+    {{trials EXPERIMENT}}                             how many trials its lines have, the synthesizer's apart
+
+`name` is that of one number of a cell, or max, min, argmax, argmin over a sweep. `form` is as in Python (.3f), with
+"only" before it where no interval is wanted, and percent for shares.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
+import numpy as np
+from scipy.stats import ttest_ind
+
+from gnomon.evaluation.measure import Measure
+from gnomon.reproduce import dprp_printed as printed
 from gnomon.reproduce import experiments
-from gnomon.reproduce.results import FILE, Journal
+from gnomon.reproduce.dprp import better_gan
+from gnomon.reproduce.results import FILE, Journal, Results
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
-HEADING = "## How to continue"
+OUT = RESULTS / "reproduce"
+OURS = "synthesizer"
+CONTINUE = """## How to continue
+
+With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, for lines run before 18 November 2026 by the
+clock of a busy machine. Trials are those of most lines; the synthesizer's may be fewer, as its page says."""
 
 
-def table(out: Path) -> str:
+@cache
+def results(name: str) -> Results:
+    """What was measured, without the cells that say how."""
+    found = Results(experiments()[name], OUT, [])
+    for record in Journal(OUT / name) if (OUT / name / FILE).is_file() else ():
+        found.add(record)
+    return found
+
+
+def numbers(name: str, row: str, column: str, calibration: str) -> dict[str, Measure]:
+    """The numbers of a cell by name; one without names has the name ''."""
+    of, key = results(name), (row, column, calibration)
+    found = {part: of.measure(*key, part or None) for part in of.names(key) or [""]}
+    known = {part: measure for part, measure in found.items() if measure is not None}
+    if not known:
+        raise SystemExit(f"{name} has no trial of {' | '.join(key)}.")
+    return known
+
+
+def said(measure: Measure, form: str) -> str:
+    """A mean with its interval, in a form."""
+    *words, digits = form.split() or [""]
+    digits = digits if digits.startswith(".") else ".3g"
+    times = 100.0 if "percent" in words else 1.0
+    interval = measure.interval if len(measure.values) > 1 and "only" not in words else None
+    text = f"{times * measure.mean:{digits}}"
+    return text if interval is None else f"{text} ± {times * (interval[1] - interval[0]) / 2:{digits}}"
+
+
+def cell(name: str, row: str, column: str, calibration: str, part: str = "", form: str = "") -> str:
+    known = numbers(name, row, column, calibration)
+    if part in ("max", "min", "argmax", "argmin"):
+        best = (max if part.endswith("max") else min)(known, key=lambda one: known[one].mean)
+        return best if part.startswith("arg") else said(known[best], form)
+    if part not in known:
+        raise SystemExit(f"{name} has no number {part!r} in {row} | {column} | {calibration}.")
+    return said(known[part], form)
+
+
+def over_tables(name: str, column: str, calibration: str, part: str, after: str = "") -> list[float]:
+    """The means of a number for each of DPRP's tables; `after` is what follows a table's name in its row."""
+    return [
+        numbers(name, f"{table}{after}", column, calibration)[part].mean for table in printed.NAMES.values()
+    ]
+
+
+def average(name: str, column: str, calibration: str, part: str, form: str = ".2f", after: str = "") -> str:
+    values = over_tables(name, column, calibration, part, after)
+    return f"{sum(values) / len(values):{form}}"
+
+
+def extent(name: str, column: str, calibration: str, part: str, form: str = ".1f") -> str:
+    values = over_tables(name, column, calibration, part)
+    return f"{min(values):{form}} to {max(values):{form}}"
+
+
+def ahead(name: str, column: str, better: str, theirs: str, part: str, ours: str) -> str:
+    """Whether our mean differs from theirs by more than 95% of chance, trials taken as independent (Welch)."""
+    known = numbers(name, theirs, column, "sound")
+    if part in ("max", "min"):
+        part = (max if part == "max" else min)(known, key=lambda one: known[one].mean)
+    values = [known[part].values, numbers(name, ours, column, "sound")[""].values]
+    a, b = (np.array(of, dtype=np.float64).ravel() for of in values)
+    if min(len(a), len(b)) < 2:
+        return "one trial"
+    if float(ttest_ind(a, b, equal_var=False).pvalue) > 0.05:
+        return "level"
+    return "ahead" if (b.mean() > a.mean()) == (better == "larger") else "**behind**"
+
+
+def table2(what: str) -> str:
+    """What is counted over the 35 pairs of a table and an epsilon of DPRP's Table 2."""
+    pairs = [(f, n, p, e) for f, n in printed.NAMES.items() for p, e in enumerate(printed.EPSILONS)]
+    gans = [better_gan(folder, place)["accuracy"] for folder, _, place, _ in pairs]
+    if what == "GANs below the most frequent class":
+        often = "most frequent class, accuracy"
+        floors = [numbers("dprp-table2", name, "no privacy", "none")[often].mean for _, name, _, _ in pairs]
+        return str(sum(gan < floor for gan, floor in zip(gans, floors, strict=True)))
+    row, calibration = ("{}, synthesizer", "sound") if what == OURS else ("{}", what.split()[-1])
+    ours = [
+        numbers("dprp-table2", row.format(name), f"epsilon {e}", calibration)["accuracy"].mean
+        for _, name, _, e in pairs
+    ]
+    if what.startswith("below print"):
+        gap = [printed.DPRP[f][p][0] - mine for (f, _, p, _), mine in zip(pairs, ours, strict=True)]
+        return f"{sum(gap) / len(gap):.2f}"
+    if what == OURS:
+        sound = [numbers("dprp-table2", n, f"epsilon {e}", "sound")["accuracy"].mean for _, n, _, e in pairs]
+        return str(sum(mine > other for mine, other in zip(ours, sound, strict=True)))
+    return str(sum(mine > gan for mine, gan in zip(ours, gans, strict=True)))
+
+
+def counts(name: str) -> tuple[list[int], list[int]]:
+    """Trials of the lines of others and of the synthesizer's."""
+    found: dict[tuple[str, str, str], int] = defaultdict(int)
+    for (key, _), record in results(name).records.items():
+        found[key] += record.error is None
+    mine = [n for key, n in found.items() if OURS in key[0].lower()]
+    return [n for key, n in found.items() if OURS not in key[0].lower()], mine
+
+
+def trials(name: str) -> str:
+    others, mine = counts(name)
+
+    def between(of: list[int]) -> str:
+        return f"{min(of):,}" if min(of) == max(of) else f"{min(of):,} to {max(of):,}"
+
+    if not others:
+        return "0"
+    return between(others) + (
+        f" (synthesizer {between(mine)})" if mine and mine != others[: len(mine)] else ""
+    )
+
+
+def filled(text: str) -> str:
+    """The words with their numbers."""
+
+    def number(match: re.Match[str]) -> str:
+        word, _, rest = match[1].partition(" ")
+        kinds = {"mean": average, "range": extent, "ahead": ahead, "trials": trials, "table2": table2}
+        if word in kinds:
+            return kinds[word](*rest.split("|"))
+        return cell(*match[1].split("|"))
+
+    return re.sub(r"\{\{(.+?)\}\}", number, text)
+
+
+def table() -> str:
     head = ("experiment", "trials", "paper's", "seconds a trial", "minutes to the paper's", "command")
     text = ["| " + " | ".join(head) + " |", "| " + " | ".join(["---"] * len(head)) + " |"]
     for name, experiment in experiments().items():
         spent: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-        for record in Journal(out / name) if (out / name / FILE).is_file() else ():
+        for (key, _), record in results(name).records.items():
             if record.error is None:
-                spent[record.key].append(record.seconds)
-        done = max((len(seconds) for seconds in spent.values()), default=0)
-        each = sum(sum(seconds) / len(seconds) for seconds in spent.values())
-        left = max(experiment.trials - done, 0) * each / 60
-        told = (f"{each:.1f}", f"{left:.0f}") if done else ("not run here", "–")
+                spent[key].append(record.seconds)
+        done = min(counts(name)[0], default=0)
+        left = sum(max(experiment.trials - len(of), 0) * sum(of) / len(of) for of in spent.values()) / 60
+        each = sum(sum(of) / len(of) for of in spent.values())
+        told = (f"{each:.1f}", f"{left:.0f}") if spent else ("not run here", "–")
         command = f"`gnomon reproduce {name} --trials {experiment.trials}`"
         text.append("| " + " | ".join((name, str(done), str(experiment.trials), *told, command)) + " |")
     return "\n".join(text)
+
+
+def page() -> str:
+    words = filled((OUT / "words.txt").read_text(encoding="utf-8")).rstrip()
+    return f"{words}\n\n{CONTINUE}\n\n{table()}\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=RESULTS / "reproduce")
     parser.add_argument("--write", action="store_true")
     told = parser.parse_args()
-    made = table(told.out)
-    print(made)
+    print(table())
     if told.write:
-        page = RESULTS / "reproduce.md"
-        text = page.read_text(encoding="utf-8")
-        before = text[: text.index(HEADING)].rstrip() + "\n\n" if HEADING in text else text.rstrip() + "\n\n"
-        words = (
-            f"{HEADING}\n\nWith `--data DIR --out docs/results/reproduce`; seconds are those of the runs here, beside "
-            "other work on two cores. Where none are listed, a page's figures are of an earlier run whose lines were not "
-            "kept, and the command begins again.\n\n"
-        )
-        page.write_text(before + words + made + "\n", encoding="utf-8")
+        (RESULTS / "reproduce.md").write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def test_every_method_is_planned() -> None:
 
 def test_model_releases_come_first_and_auto_is_the_default_method() -> None:
     plans = plan(schema(), 5000, PureDP(1.0))
-    kinds = [planned.road for planned in plans]
+    kinds = [planned.publishes for planned in plans]
     assert kinds == sorted(kinds, key=lambda kind: kind != "model")
     assert choose(schema(), 5000, PureDP(1.0)) == DEFAULT
     attribute = PureDP(1.0, Unit.ATTRIBUTE)
@@ -56,7 +56,7 @@ def test_model_releases_come_first_and_auto_is_the_default_method() -> None:
 
 def test_a_private_number_of_rows_leaves_the_model_releases() -> None:
     plans = plan(schema(), 5000, PureDP(1.0, Unit.ROW, Adjacency.ADD_REMOVE))
-    assert {planned.road for planned in plans} == {"model"}
+    assert {planned.publishes for planned in plans} == {"model"}
 
 
 @pytest.mark.parametrize("better", [{"rows": 50_000}, {"epsilon": 10.0}])

@@ -152,7 +152,22 @@ def ablation() -> None:
     save(figure, "ablation")
 
 
+def first_version() -> None:
+    _, *rows = tables("utility/first-version")[0][1]
+    figure, axis = plt.subplots(figsize=(6.5, 3), layout="constrained")
+    for tier, colour in (("quick", BLUE), ("full", SAND)):
+        mine = [(number(row[1]), number(row[5])) for row in rows if row[0] == tier]
+        axis.plot(*zip(*mine, strict=True), marker="o", color=colour, label=f"{tier} tier")
+    axis.set(xscale="log", ylim=(0, None), xlabel="epsilon", ylabel="median distance from real rows")
+    axis.set_xticks([0.25, 0.5, 1, 2, 4, 8, 100], ["0.25", "0.5", "1", "2", "4", "8", "100"])
+    axis.minorticks_off()
+    axis.legend(frameon=False)
+    axis.spines[["top", "right"]].set_visible(False)
+    save(figure, "utility/first-version")
+
+
 def main() -> None:
+    first_version()
     ron_gauss()
     dprp()
     ablation()

@@ -3,6 +3,7 @@
 - CONTRIBUTING, CHANGELOG and SECURITY stand at the root of the repository and are pages of the site too.
 - Each tutorial has a notebook, made from its page.
 - An example that no test executes fails the build.
+- A number keeps its interval on its line, and a page with a wide table has the room of its table of contents.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from notebooks import TUTORIALS, notebook_text
 ROOT = Path(__file__).parents[2]
 OUTSIDE = {"CONTRIBUTING.md": "about/contributing.md", "CHANGELOG.md": "about/changelog.md"}
 OUTSIDE["SECURITY.md"] = "about/security.md"
+WIDE = 7  # columns of a table
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
 
@@ -43,6 +45,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         raise PluginError(f"{uri}: {wrong}")
     source = next((name for name, where in OUTSIDE.items() if where == uri), f"docs/{uri}")
     markdown = _LINK.sub(lambda found: _link(found, source, uri), markdown)
+    markdown = re.sub(r"(?<=[\d*]) ± (?=\d)", "\u00a0±\u00a0", markdown)
+    if any(line.startswith("|") and line.count("|") > WIDE for line in markdown.splitlines()):
+        page.meta.setdefault("hide", ["toc"])
     if posixpath.dirname(uri) == "tutorials" and Path(uri).stem in TUTORIALS:
         line = f"\n[This page as a notebook]({Path(uri).stem}.ipynb){{ .md-button download }}\n\n## "
         markdown = markdown.replace("\n## ", line, 1)

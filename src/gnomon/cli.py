@@ -44,8 +44,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help=(
-        "Publish the shadow of a table instead of the table: a differentially private release that "
-        "ordinary tools can use as if it were the data."
+        "Publish a differentially private release of a table, which ordinary tools can use as if it were the "
+        "data."
     ),
     epilog=(
         "A first release: [bold]gnomon init[/] drafts a schema, you complete it from public knowledge, "

@@ -66,10 +66,11 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("GNOMON_LEDGER", str(tmp_path / "ledger.sqlite"))
     monkeypatch.setenv("EDITOR", f"{sys.executable} {tmp_path / 'hands.py'}")
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    write_tables(tmp_path)
+    if page.parent.name != "start":  # those promise to work in an empty folder
+        write_tables(tmp_path)
     text = page.read_text(encoding="utf-8")
-    if page == TUTORIAL or "gnomon init wine.csv" in text:
-        (tmp_path / "schema.toml").unlink()  # the page makes its own
+    if page == TUTORIAL or "--out schema.toml" in text:
+        (tmp_path / "schema.toml").unlink(missing_ok=True)  # the page makes its own
     registered = list(METHODS)
     try:
         examples.run(text, tmp_path, re.sub(r"\W", "_", page.stem))

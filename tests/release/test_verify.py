@@ -213,6 +213,11 @@ def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     assert main(["verify", str(tmp_path / "nowhere")]) == 2
 
 
+def test_a_folder_that_is_no_release_is_called_so(tmp_path: Path) -> None:
+    with pytest.raises(VerificationError, match=r"is no release: it has no certificate\.yaml\."):
+        verify(tmp_path)
+
+
 def test_a_stranger_in_the_folder_is_told(copy: Path) -> None:
     (copy / "notes.txt").write_text("mine")
     assert verify(copy).notes == ("The file notes.txt is not part of the release.",)

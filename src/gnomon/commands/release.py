@@ -30,6 +30,7 @@ from gnomon.commands.options import (
     delta_of,
     one_of,
     opened,
+    schema_of,
 )
 from gnomon.commands.settings import set_inputs
 from gnomon.commands.terminal import Watch, detail, facts, say
@@ -225,9 +226,7 @@ def _schema(
     path: Path, target: str | None, task: str | None, names: Callable[[Schema], Sequence[str]]
 ) -> Schema:
     """The declared schema; `names` of the table's columns, which are public, are read where patterns wait for them."""
-    from gnomon.table.schema import Schema
-
-    loaded = Schema.load(path)
+    loaded = schema_of(path)
     if loaded.patterns:
         loaded = loaded.expand(names(loaded))
     if target is not None:

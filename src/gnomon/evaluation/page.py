@@ -73,7 +73,7 @@ def summary(found: Any) -> str:
     shown = _share if found.task == "classification" else number
     return (
         what.format(shown(sides["release"].mean))
-        + f"; from the real rows it is {shown(sides['real'].mean)}, and without looking at the row "
+        + f". From the real rows it is {shown(sides['real'].mean)}, and without looking at the row "
         f"{shown(sides['floor'].mean)}."
     )
 
@@ -82,7 +82,7 @@ def _balanced(logistic: dict[str, dict[str, Measure]], rarest: float) -> str:
     right, auroc = logistic["balanced accuracy"], logistic["AUROC"]
     return (
         f"A logistic regression trained on the release is right on {_share(right['release'].mean)} of real rows, classes "
-        f"weighted equally, with an AUROC of {auroc['release'].mean:.2f}; from the real rows it is "
+        f"weighted equally, with an AUROC of {auroc['release'].mean:.2f}. From the real rows it is "
         f"{_share(right['real'].mean)} and {auroc['real'].mean:.2f}, and without looking at the row "
         f"{_share(right['floor'].mean)} and 0.50. (The rarest class has {rarest:.1%} of the rows.)"
     )

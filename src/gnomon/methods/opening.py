@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.errors import DataError, ParameterError
+from gnomon.errors import DataError, ParameterError, columns_instead
 from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta, declared
 from gnomon.table.base import Source
 from gnomon.table.column import Column
@@ -65,9 +65,8 @@ def open_table(method: Asked, X: Any, y: Any) -> Opened:
     needed = [column.name for column in schema.released]
     for name in needed if schema.person is None else [*needed, schema.person]:
         if name not in present:
-            raise DataError(
-                f"The table lacks the column {name!r} that the schema declares; correct the schema or the table."
-            )
+            instead = columns_instead(name, source.names)
+            raise DataError(f"The table lacks the column {name!r} that the schema declares; {instead}")
     return Opened(source, schema)
 
 

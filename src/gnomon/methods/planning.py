@@ -38,7 +38,7 @@ class MethodPlan:
     """
 
     method: str
-    road: Literal["model", "rows"]
+    publishes: Literal["model", "rows"]
     n_components: int
     noise: tuple[PlannedNoise, ...]
     error: float

@@ -99,7 +99,10 @@ def _in_one_sentence(path: Path) -> Iterator[None]:
 
 def _certificate(path: Path) -> tuple[Certificate, bytes]:
     """The certificate, whose last line is a hash of the others, and which is written as gnomon writes it."""
-    certificate, content = read_certificate(path)
+    try:
+        certificate, content = read_certificate(path)
+    except FileNotFoundError:
+        raise VerificationError(f"The folder {str(path)!r} is no release: it has no {CERTIFICATE}.") from None
     if certificate_text(certificate).encode() != content:
         raise VerificationError(f"The file {CERTIFICATE} was changed: it is not what its own last line says.")
     return certificate, content

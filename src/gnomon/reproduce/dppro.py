@@ -317,7 +317,7 @@ EXPERIMENTS = (
         figure3,
         notes=(
             "Sigmas beyond the captions' have their k_opt inside the sweep, so that the minimum can be looked for.",
-            "*sound* under k_opt is our rule, which counts that the noise of a sound release depends on k; a k_opt "
+            "*sound* under k_opt is our rule, which counts that the noise of a sound release depends on k. A k_opt "
             "below 1 means that every component costs more in noise than it brings. *paper* takes Theorem 2's noise at "
             "theta_2(R) = 1.",
             ATTRIBUTE,

@@ -406,9 +406,9 @@ EXPERIMENTS = (
         ("adult/data.parquet",),
         figure4,
         notes=(
-            f"The mean over Adult's 15 columns of the total variation of one-way marginals (numbers in {BINS} bins), each "
-            "share a linear query on the rows, answered without bias or by constrained least squares over products "
-            "of simplices with the public R; the paper draws 10,000 random linear queries and does not say "
+            f"The mean over Adult's 15 columns of the total variation of one-way marginals (numbers in {BINS} bins). Each "
+            "share is a linear query on the rows, answered without bias or by constrained least squares over products "
+            "of simplices with the public R. The paper draws 10,000 random linear queries and does not say "
             "how a distance comes out of them.",
             "*noisy counts* is the same guarantee spent on the counts themselves.",
             ATTRIBUTE,

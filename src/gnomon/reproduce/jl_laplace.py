@@ -47,7 +47,7 @@ WHOLE = {"attribute": "any cell", "row": "any record"}
 CALIBRATIONS: tuple[Calibration, ...] = ("paper", "sound")
 COMPONENTS = (1, 2, 3, 5, 10, 20, 50, 100)  # of Figure 4
 ADJACENCY = (
-    "The paper's neighbours differ by 1 at most, which is no promise to a person whose cell may lie anywhere; the noise of "
+    "The paper's neighbours differ by 1 at most, which is no promise to a person whose cell may lie anywhere. The noise of "
     f"*neighbours within 1* protects a whole cell (width {2 * CELL:g}) or record at {2 * CELL:g} or more times epsilon = 4."
 )
 THRESHOLD = (
@@ -359,7 +359,7 @@ EXPERIMENTS = (
         (),
         figure3,
         notes=(
-            f"A trial is the same {PAIRS} pairs in 3 dimensions through projections to 2, a fresh one for each pair; with "
+            f"A trial is the same {PAIRS} pairs in 3 dimensions through projections to 2, a fresh one for each pair. With "
             "the paper's 1,000 trials that is its million of private pairs. *mean true distance* is that of the squares.",
             NO_RECORDS,
             "Claim 7 subtracts the constant 2k sigma^2 from a variance and takes 4 sigma^2 where the cross term has 8.",

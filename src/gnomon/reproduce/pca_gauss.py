@@ -46,7 +46,7 @@ AT_ALPHA = {"classification": 16, "regression": 4}
 AT_3 = ", epsilon = 3"
 PANELS = ((GFE, "clustering"), (SPORTS, "classification"), (BUZZ_LOG, "regression"))
 SOURCES = (
-    "PCA-Gauss: epsilon_mu = 0.1 and epsilon_Sigma = 0.9 of the model's part; the PCA's share of epsilon is swept over "
+    "PCA-Gauss: epsilon_mu = 0.1 and epsilon_Sigma = 0.9 of the model's part. The PCA's share of epsilon is swept over "
     "0.2 and 0.5 (all of the paper's values are in pca-gauss-alpha), the dimension over 1 to 16 (classification: "
     "2 to 32), and the best is reported as in the paper.",
     "*Synthesizer* is this library's own method at the same guarantee; it sweeps nothing.",
@@ -289,7 +289,7 @@ EXPERIMENTS = (
             UNPRINTED,
             "Algorithm 1 publishes components and keeps its projection private, so no real row can be assigned to its "
             "clusters. Its step 4 adds noise to the whole matrix of the components, so its columns are correlated by noise "
-            "alone; standard normal rows, for which no table was read, have a larger silhouette than the real data in "
+            "alone. Standard normal rows, for which no table was read, have a larger silhouette than the real data in "
             "one or two dimensions.",
             SOURCES[1],
             SUBSAMPLED,
@@ -365,7 +365,7 @@ EXPERIMENTS = (
         ratio,
         (
             PART_GFE,
-            "The printed sensitivity of Algorithm 1 grows in proportion to P; the true one is the same from P = 2 on, as "
+            "The printed sensitivity of Algorithm 1 grows in proportion to P. The true one is the same from P = 2 on, as "
             "all eigenvalues of two neighbours together differ by at most a fixed sum. With it nothing is gained by "
             "dropping eigenvalues: SIR is at most one from P = 2 on, and at P = 1 unless one component has half of the "
             "variance.",

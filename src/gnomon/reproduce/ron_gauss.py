@@ -25,7 +25,7 @@ SWEPT = (1, 2, 4, 8, 16, 32, 64)
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 UNPRINTED = (
     "No paper prints the noise of the identity queries (Li, Jiang) and of the exponential mechanism (Blum), so they have "
-    "a sound column only; ours of Jiang pays for its directions."
+    "a sound column only. Ours of Jiang pays for its directions."
 )
 STAND_IN_SPORTS = (
     "REALDISP cannot be had: Daily and Sports Activities (three consecutive readings of 45 channels, 76,000 rows of "
@@ -34,7 +34,7 @@ STAND_IN_SPORTS = (
 STAND_IN_BUZZ = (
     "Of the Buzz table 3.3% is left and its target is absent: the active discussions of the seventh day (NAD_6) are "
     "predicted from six days. Counts are scaled linearly, as the printed error of a random guess (.57) shows that the "
-    "paper did, which puts nearly every target at zero; *logarithms of counts* spread them out, a more useful question."
+    "paper did, which puts nearly every target at zero. *Logarithms of counts* spread them out, a more useful question."
 )
 LABEL = (
     "Algorithm 4 as printed has no mean for the label: targets away from zero, as logarithms are, cost it."
@@ -143,8 +143,8 @@ EXPERIMENTS = (
             PART_GFE,
             UNPRINTED,
             "The silhouette is that of the clusters among the released rows, as in the paper, and no row of the table "
-            "enters it: standard normal rows, for which no table was read, have a larger one than the real data in one "
-            "or two dimensions. *silhouette on real rows* assigns held-out real rows to the release's clusters and is 0 "
+            "enters it. Standard normal rows, for which no table was read, have a larger one than the real data in one "
+            "or two dimensions. *Silhouette on real rows* assigns held-out real rows to the release's clusters and is 0 "
             "where they all fall into one.",
             BESIDE,
             SUBSAMPLED,

@@ -146,8 +146,8 @@ FIGURE2 = Experiment(
         "REALDISP cannot be had: Daily and Sports Activities stands in (see ron-gauss-table4).",
         "Ten shadow models, a neural attack model (learning rate 0.01, 50 epochs) as in the paper; 1,000 members of 3,000 "
         "rows. The attacked model is an SVM on released rows of the automatic dimension; the paper attacks its SVM.",
-        "*likelihood-ratio attack* (Carlini et al. 2022) has its own two distributions for every row, from ten shadow "
-        "tables that are halves of the very rows asked about: more than the paper's attacker knows.",
+        "*likelihood-ratio attack* (Carlini et al. 2022) has its own two distributions for every row. They come from "
+        "ten shadow tables that are halves of the very rows in question: more than the paper's attacker knows.",
         "*called members* is how many rows an attack calls members: at 0 or 100% it answers alike for all rows, and "
         "its 50% is not shown either way.",
         "An attack that does not beat guessing proves no privacy. The synthesizer is beside at the same epsilon.",

@@ -147,8 +147,8 @@ def markdown(results: Results) -> str:
         f"{experiment.paper}. The paper says: {experiment.says}",
         f"`gnomon reproduce {experiment.name} --data DIR --out DIR --trials {_trials(results)}`, {results.last_date}. "
         f"The paper ran {experiment.trials} trial{'s' if experiment.trials != 1 else ''}. Values are means over "
-        "trials ± half a 95% Student interval; *paper calibration* is the noise as the paper prints it, *sound* is ours "
-        "at the same declared epsilon with a guarantee that holds; what needs no noise shows one value in both."
+        "trials ± half a 95% Student interval. *Paper calibration* is the noise as the paper prints it. *Sound* is ours "
+        "at the same declared epsilon, with a guarantee that holds. What needs no noise shows one value in both."
         + _to_come(results),
         _rows(table),
     ]

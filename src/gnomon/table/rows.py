@@ -58,7 +58,7 @@ class Rows:
         """Some of the rows, by a mask or by places."""
         codes, target = self.codes, self.target
         return Rows(
-            self.cells[chosen],
+            self.cells.T[:, chosen].T,
             None if codes is None else codes[chosen],
             None if target is None else target[chosen],
         )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gnomon.errors import SchemaError
+from gnomon.errors import SchemaError, columns_instead
 from gnomon.table import toml
 from gnomon.table.column import Column, Kind, Scalar, value_key
 from gnomon.table.form import TextForm
@@ -276,8 +276,8 @@ class Schema(BaseModel):
         for column in self._known:
             if column.name == name:
                 return column
-        known = ", ".join(column.name for column in self.columns)
-        raise SchemaError(f"The schema has no column {name!r}; its columns are {known}.")
+        instead = columns_instead(name, (column.name for column in self.columns))
+        raise SchemaError(f"The schema has no column {name!r}; {instead}")
 
     @property
     def budget_account(self) -> str:

@@ -1,8 +1,8 @@
 """Verdicts after a release, from released numbers and the laws of the noise alone.
 
 The method is tried again: on the released rows, which are what is known of the table, and on the reference table of the
-schema. Where noise drowns a column, the released rows say nothing about it and look easy to release again; the reference
-table does not. What neither shows, heaps that the bins of a model cannot resolve, the noisy counts do.
+schema. Where a column is noise-dominated, the released rows say nothing about it and look easy to release again; the
+reference table does not. What neither shows, heaps that the bins of a model cannot resolve, the noisy counts do.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ export async function tableView(main) {
 
   become(main,
     h("h1", {}, "Which table shall be released?"),
-    h("p", { class: "lead" }, "gnomon publishes the shadow of a table instead of the table: rows that ordinary tools can use, and that reveal almost nothing about any one record. Choose a table that lies on this machine. It stays there: nothing is uploaded."),
+    h("p", { class: "lead" }, "gnomon publishes a differentially private release of a table: rows that ordinary tools can use, and that reveal almost nothing about any one record. Choose a table that lies on this machine. It stays there: nothing is uploaded."),
     h("div", { class: "picks" },
       pick("A file", "Parquet, CSV and other delimited text, Excel, JSON lines, Arrow", () => pickFile(false)),
       pick("A folder", "of Parquet files that make one table", () => pickFile(true)),
@@ -115,7 +115,7 @@ export async function tableView(main) {
     recent.length ? h("section", {}, h("h2", {}, "Go on where you were"),
       h("ul", { class: "recent" }, recent.map((one) => h("li", {}, h("a", { href: `#/p/${one.id}/schema` },
         h("strong", {}, one.words.split(/[\\/]/).pop()), h("span", { class: "note mono" }, one.words), h("span", { class: "note mono" }, `schema: ${one.schema_path}`)))))) : null);
-  if (!recent.length) main.append(h("section", { class: "road" }, h("h2", {}, "How it goes"), h("ol", {},
+  if (!recent.length) main.append(h("section", { class: "steps-ahead" }, h("h2", {}, "How it goes"), h("ol", {},
     h("li", {}, h("strong", {}, "Table. "), "Names and types of the columns are read, and no cell is shown."),
     h("li", {}, h("strong", {}, "What everyone may know. "), "You say which values could occur, from public knowledge."),
     h("li", {}, h("strong", {}, "Budget. "), "You choose how much may be learnt of anyone, and see what that buys."),

@@ -26,7 +26,7 @@ class Modips(Compared, ModelRelease):
 
     Guarantee: epsilon-DP (delta = 0) or (epsilon, delta)-DP for replacing one record, its label included; n public.
 
-    Differs from the paper (`calibration="sound"`): RON-Gauss's road with the identity in place of the projection, so
+    Differs from the paper (`calibration="sound"`): RON-Gauss's steps with the identity in place of the projection, so
     a comparison of the two shows the projection alone: one exact moment matrix of (x, lambda) for each class, repaired
     by the known law of its noise. Liu draws the parameters from a posterior; here they are the repaired statistics
     themselves. `calibration="paper"` takes RON-Gauss's printed scales (its Lemmas 2, 4 and 5) at p = m, as
