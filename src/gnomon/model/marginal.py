@@ -230,7 +230,7 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
 
 
 def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[tuple[str, Faint]]:
-    """Atoms that do not stand out, and octaves beyond the quantiles; or both sides of an atom that nearly all rows share."""
+    """Atoms that do not stand out, and octaves beyond the quantiles; or the sides of an atom that nearly all rows share."""
     one = np.ones(1)
     for i in np.flatnonzero(bins.atom & ~counts.clear):
         yield f"atom {np.fix(bins.left[i])}", Faint(j, np.array([i]), one, counts.values[i], counts.noise[i])
