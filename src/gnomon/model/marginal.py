@@ -273,9 +273,8 @@ def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | No
         h = onto_simplex(h, n) * (h > 0)
     if not (h > 0).any():  # noise alone: even between the bounds
         h = counts.bins.right - counts.bins.left
-    left, right, h = thinned(counts.bins.left, counts.bins.right, h)
     h = np.maximum(h / h.sum(), LEAST)
-    return Marginal(left, right, h / h.sum(), share)
+    return Marginal(counts.bins.left, counts.bins.right, h / h.sum(), share)
 
 
 def missing_share(counts: Counts, n: float) -> float:
@@ -293,21 +292,6 @@ def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Float
         rest = n - h[faint].sum()
         h[~faint] = np.maximum(onto_simplex(h[~faint], max(rest, 1.0)), LEAST * n)
     return h
-
-
-def thinned(left: Floats, right: Floats, h: Floats) -> tuple[Floats, Floats, Floats]:
-    """An outermost bin ends where rows that thin out from its neighbour's density are spent."""
-    for last in (True, False):
-        wide = np.flatnonzero((left < right) & (h > 0))
-        if len(wide) < 3:
-            return left, right, h
-        i, k = (wide[-1], wide[-2]) if last else (wide[0], wide[1])
-        width = 2 * h[i] * (right[k] - left[k]) / h[k]
-        if width < right[i] - left[i]:
-            cut = left[i] + width if last else right[i] - width
-            left, right = np.insert(left, i + 1, cut), np.insert(right, i, cut)
-            h = np.insert(h, i + last, 0.0)
-    return left, right, h
 
 
 def uniform(attribute: Attribute) -> Marginal:
