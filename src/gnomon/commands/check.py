@@ -58,7 +58,7 @@ def run(
         remarks=[*report.remarks, *diagnosed],
         fits=report.ok and not gaps.sentences,
     )
-    for remark in diagnosed:
+    for remark in grouped(diagnosed):
         say(remark)
     if any(column.problem for column in report.columns):
         say(

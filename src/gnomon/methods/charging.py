@@ -15,6 +15,7 @@ from gnomon.errors import GnomonWarning
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.history import History
 from gnomon.privacy.ledger import Balance, Ledger, checked_name, configured
+from gnomon.privacy.meaning import weak_together
 from gnomon.table.base import Source
 from gnomon.table.fingerprint import columns_print, content_print, same_columns
 from gnomon.table.schema import Schema
@@ -133,9 +134,15 @@ def charge_for(
 
     def charge(guarantee: Guarantee) -> None:
         content = chosen.content(source, schema, engine)
-        chosen.charge(method, guarantee, schema, source, content, "fit")
+        tell_weak(chosen.charge(method, guarantee, schema, source, content, "fit"))
 
     return charge
+
+
+def tell_weak(balance: Balance) -> None:
+    """On the log, for who works in Python: that the releases of an account add up to a weak promise, where they do."""
+    if weak := weak_together(balance.account, balance.charges, balance.epsilon_spent, balance.delta_spent):
+        logging.getLogger("gnomon").warning(weak)
 
 
 def _say_once() -> None:

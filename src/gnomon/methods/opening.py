@@ -12,14 +12,14 @@ from gnomon.errors import DataError, ParameterError, columns_instead
 from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta, declared
 from gnomon.table.base import Source
 from gnomon.table.column import Column
-from gnomon.table.encode import Encoder
+from gnomon.table.encode import TOO_LONG, Encoder
 from gnomon.table.frames import as_array, eager_frame, refuse_sparse
+from gnomon.table.rows import MOST_ROWS
 from gnomon.table.schema import Schema
 from gnomon.table.source import open_source, with_names
 from gnomon.table.target import Task
 
 TASKS = ("clustering", "classification", "regression")
-MOST_ROWS = 2**30
 
 
 class Asked(Protocol):
@@ -188,7 +188,7 @@ def public_rows(source: Source) -> int:
             f"The table has {n} row{'' if n == 1 else 's'} (n_samples={n}); a release needs at least 2."
         )
     if n >= MOST_ROWS:
-        raise DataError("The table has 2^30 rows or more, past what exact integer sums hold; split it.")
+        raise DataError(TOO_LONG)
     return n
 
 

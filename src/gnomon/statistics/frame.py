@@ -72,16 +72,20 @@ class BinTables:
         """The places (k, n) of the cells of k columns, from `column` on, in a table of columns by buckets."""
         return np.asarray((cells >> self.shift) + self._offset[column : column + len(cells)])
 
-    def searched(self, cells: Cells, places: Codes, column: int = 0) -> tuple[Codes, Integers]:
-        """The bins of some cells by a search, and these cells; places are in the flattened array."""
-        some = cells.ravel()[places].astype(np.int64)
-        return self._search(places // cells.shape[1] + column, some), some
+    def searched(self, cells: Cells, bucket: Codes, places: Codes) -> tuple[Codes, Integers]:
+        """The bins of cells at some places of the flattened array, and these cells: the bucket's first bin, or a search."""
+        some, own = cells.ravel()[places].astype(np.int64), bucket.ravel()[places]
+        found, keys = self.first.take(own), (own // self.first.shape[1] << 32) + some
+        late = np.flatnonzero(self._keys[found] < keys)
+        found[late] = np.searchsorted(self._keys, keys[late])
+        return found, some
 
     def of(self, cells: Cells, column: int = 0) -> Codes:
         """The bins (k, n) of the cells (k, n) of k columns, from `column` on, whose first bin is number 0."""
-        found: Codes = self._bins.take(self.buckets(cells, column))
+        bucket = self.buckets(cells, column)
+        found: Codes = self._bins.take(bucket)
         mixed = np.flatnonzero(found < 0)
-        found.ravel()[mixed] = self.searched(cells, mixed, column)[0]
+        found.ravel()[mixed], _ = self.searched(cells, bucket, mixed)
         if column:
             found -= self.first[column, 0]
         return found
@@ -174,7 +178,7 @@ class ScoreTables:
         found: Matrix = self._start.take(bucket)
         found += along
         mixed = np.flatnonzero(np.isnan(found))
-        found.ravel()[mixed] = self._integer(*self._bins.searched(cells, mixed)) / SCORE
+        found.ravel()[mixed] = self._integer(*self._bins.searched(cells, bucket, mixed)) / SCORE
         return found
 
 

@@ -565,14 +565,16 @@ class CellMoments(Query):
         return np.zeros(self._once + twice, dtype=np.int64)
 
     def of_batch(self, rows: Rows) -> Integers:
-        Q, block = self.frame.integers(rows)
         p, K, L = self.frame.n_components, self.frame.blocks, self.classes
-        second = np.zeros((L, p, p), dtype=np.int64)
-        first, counts = np.zeros((K, p), dtype=np.int64), np.zeros(K, dtype=np.int64)
-        for b, some in _by_block(Q, block, K):
-            first[b], counts[b] = some.sum(axis=0), len(some)
-        for c, some in _by_block(Q, None if block is None else block // (K // L), L):
-            second[c] = gram(some)
+        k = K // L
+        Q, block = self.frame.integers(rows, k)
+        Q[:, p:] = 0  # a one-hot of the cell beside z: one matrix has second moments, sums and counts
+        Q[np.arange(len(rows)), p if block is None else p + block % k] = 1
+        whole = np.zeros((L, p + k, p + k), dtype=np.int64)
+        for c, some in _by_block(Q, None if block is None else block // k, L):
+            whole[c] = gram(some)
+        second, first = whole[:, :p, :p], whole[:, p:, :p]
+        counts = np.einsum("lii->li", whole[:, p:, p:]).ravel()
         upper = np.triu_indices(p, 1)
         once = [np.einsum("lii->li", second).ravel(), counts * self.constant**2]
         twice = [second[:, upper[0], upper[1]].ravel(), (first * self.constant).ravel()]
