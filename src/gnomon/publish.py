@@ -27,12 +27,12 @@ from gnomon.engine.local import LOCAL
 from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
-from gnomon.methods.charging import Account, tell_weak
+from gnomon.methods.charging import Account, LedgerOrPath, tell_weak
 from gnomon.methods.opening import declared_schema, magnitude, named_neighbours, promised
 from gnomon.notebook import framed
 from gnomon.plan import choose
 from gnomon.privacy.guarantee import Adjacency, Guarantee
-from gnomon.privacy.ledger import Balance, Ledger
+from gnomon.privacy.ledger import Balance
 from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
 from gnomon.release.formats import FORMATS
@@ -68,7 +68,7 @@ def publish_by_name(
     delta: float | str = "auto",
     method: str = "auto",
     account: str | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerOrPath = None,
     rows: int | None = None,
     format: str = "parquet",
     progress: Progress = quiet,
@@ -150,7 +150,7 @@ def publish(
     method: Release,
     out: Path,
     *,
-    ledger: Ledger | None = None,
+    ledger: LedgerOrPath = None,
     account: str | None = None,
     rows: int | None = None,
     format: str = "parquet",
