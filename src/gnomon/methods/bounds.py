@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gnomon.errors import DataError
+from gnomon.errors import NoisyRefusalError
 from gnomon.methods.classes import selected, selection_share, too_rare, with_selected_labels
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.accounting import spendable
@@ -176,12 +176,12 @@ def _without(schema: Schema, lost: list[str]) -> Schema:
     """The schema with the columns whose estimate is lost ignored; a target cannot be."""
     target = schema.target
     if target is not None and target.name in lost:
-        raise DataError(
+        raise NoisyRefusalError(
             f"The bounds of the target {target.name!r} do not stand out of the noise at this budget; declare its low and "
             "high, or spend more."
         )
     if lost and not [column for column in schema.features if column.name not in lost]:
-        raise DataError(
+        raise NoisyRefusalError(
             "No column is left to release: all bounds or categories were to be estimated, and the noise of this budget "
             "hides them; declare them, or spend more."
         )
@@ -199,6 +199,8 @@ def bounds_of(
     if full is None:
         return None
     first, last = full
+    held = counts[first : last + 1]
+    first, last = first + _thin(held, rows), last - _thin(held[::-1], rows)
     first -= _tail(counts[max(first - REACH, 0) : first], noise, rows)
     last += _tail(counts[last + 1 : last + 1 + REACH][::-1], noise, rows)
     if first == last == ZERO and not integer:  # nothing but zeros: how far the other cells reach is hidden
@@ -206,6 +208,15 @@ def bounds_of(
     outermost = 2.0 ** (POWERS[-1] + 1)
     low, high = np.clip(EDGES[[first, last + 1]], -outermost, outermost)
     return (math.floor(low), math.ceil(high)) if integer else (float(low), float(high))
+
+
+def _thin(counts: npt.NDArray[np.int64], rows: int) -> int:
+    """How many of these bins, of which the first is the outermost, hold a hundredth of the rows or less together.
+
+    A window stands out as a whole, and may end in bins that hold nothing.
+    """
+    over = np.flatnonzero(np.cumsum(counts) > TAIL * rows)
+    return int(over[0]) if len(over) else 0
 
 
 def _tail(counts: npt.NDArray[np.int64], noise: Noise, rows: int) -> int:

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import ClassVar, Protocol
 
 from gnomon.engine.base import Engine
@@ -29,6 +30,7 @@ class Charged(Protocol):
 
 
 Charge = Callable[[Guarantee], None]
+LedgerOrPath = Ledger | str | PathLike[str] | None  # None: the one that is configured, or the usual one
 
 NOT_ACCOUNTED = (
     "gnomon: this fit is not accounted: no ledger is given (ledger=gn.Ledger(), account='...') or configured "
@@ -49,10 +51,10 @@ class Account:
     name: str
 
     @classmethod
-    def of(cls, schema: Schema, ledger: Ledger | None, name: str | None) -> Account:
+    def of(cls, schema: Schema, ledger: LedgerOrPath, name: str | None) -> Account:
         """The named account, or the one that the schema names, in the given ledger or in the usual one."""
         named = schema.budget_account if name is None else name
-        return cls(Ledger() if ledger is None else ledger, checked_name(named))
+        return cls(ledger if isinstance(ledger, Ledger) else Ledger(ledger), checked_name(named))
 
     def content(self, source: Source, schema: Schema, engine: Engine | None = None) -> str:
         """The print of the table under this account's key."""
@@ -121,7 +123,7 @@ def charge_for(
     method: Charged,
     source: Source,
     schema: Schema,
-    ledger: Ledger | None,
+    ledger: LedgerOrPath,
     account: str | None,
     engine: Engine | None = None,
 ) -> Charge:
