@@ -35,6 +35,7 @@ from gnomon.reproduce.results import FILE, Journal, Results
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 OUT = RESULTS / "reproduce"
 OURS = "synthesizer"
+METRICS = ("accuracy", "AUPRC")
 CONTINUE = """## How to continue
 
 With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, for lines run before 18 November 2026 by the
@@ -114,23 +115,25 @@ def ahead(name: str, column: str, better: str, theirs: str, part: str, ours: str
 def table2(what: str) -> str:
     """What is counted over the 35 pairs of a table and an epsilon of DPRP's Table 2."""
     pairs = [(f, n, p, e) for f, n in printed.NAMES.items() for p, e in enumerate(printed.EPSILONS)]
-    gans = [better_gan(folder, place)["accuracy"] for folder, _, place, _ in pairs]
+    gans = [better_gan(folder, place) for folder, _, place, _ in pairs]
+
+    def scores(after: str, calibration: str) -> list[dict[str, float]]:
+        cells = [numbers("dprp-table2", f"{n}{after}", f"epsilon {e}", calibration) for _, n, _, e in pairs]
+        return [{part: cell[part].mean for part in METRICS} for cell in cells]
+
     if what == "GANs below the most frequent class":
         often = "most frequent class, accuracy"
         floors = [numbers("dprp-table2", name, "no privacy", "none")[often].mean for _, name, _, _ in pairs]
-        return str(sum(gan < floor for gan, floor in zip(gans, floors, strict=True)))
-    row, calibration = ("{}, synthesizer", "sound") if what == OURS else ("{}", what.split()[-1])
-    ours = [
-        numbers("dprp-table2", row.format(name), f"epsilon {e}", calibration)["accuracy"].mean
-        for _, name, _, e in pairs
-    ]
-    if what.startswith("below print"):
-        gap = [printed.DPRP[f][p][0] - mine for (f, _, p, _), mine in zip(pairs, ours, strict=True)]
-        return f"{sum(gap) / len(gap):.2f}"
+        return str(sum(gan["accuracy"] < floor for gan, floor in zip(gans, floors, strict=True)))
     if what == OURS:
-        sound = [numbers("dprp-table2", n, f"epsilon {e}", "sound")["accuracy"].mean for _, n, _, e in pairs]
-        return str(sum(mine > other for mine, other in zip(ours, sound, strict=True)))
-    return str(sum(mine > gan for mine, gan in zip(ours, gans, strict=True)))
+        ours, others = scores(f", {OURS}", "sound"), scores("", "sound")
+        return str(sum(a["accuracy"] > b["accuracy"] for a, b in zip(ours, others, strict=True)))
+    *words, calibration = what.split()
+    mine = scores("", calibration)
+    if words:  # below print
+        gaps = [printed.DPRP[f][p][0] - a["accuracy"] for (f, _, p, _), a in zip(pairs, mine, strict=True)]
+        return f"{np.mean(gaps):.2f}"
+    return str(sum(all(a[m] > gan[m] for m in METRICS) for a, gan in zip(mine, gans, strict=True)))
 
 
 def counts(name: str) -> tuple[list[int], list[int]]:
