@@ -20,16 +20,21 @@ def test_everything_that_is_shown(tmp_path: Path) -> None:
         tmp_path / "out",
         schema=SCHEMA,
         epsilon=2,
-        ledger=gn.Ledger(tmp_path / "l.sqlite"),
+        ledger=tmp_path / "l.sqlite",
         even_if_useless=True,
     )
     opened = gn.open_release(tmp_path / "out", replay=False)
+    assert gn.Ledger(tmp_path / "l.sqlite").show(done.balance.account) == done.balance
+    assert done.balance.charges == 1
+    evaluated = gn.evaluate(done.method, table, trials=1, task="clustering")
+    assert repr(evaluated).startswith("Clusters found in the release separate real rows")
+    assert len(repr(evaluated)) < 1000
     shown = {
         "published": done._repr_html_(),
         "opened": opened._repr_html_(),
         "certificate": opened.certificate._repr_html_(),
         "plan": gn.plan(SCHEMA, 300, epsilon=2)._repr_html_(),
-        "evaluation": gn.evaluate(done.method, table, trials=1, task="clustering")._repr_html_(),
+        "evaluation": evaluated._repr_html_(),
     }
     for name, html in shown.items():
         assert "<script" not in html, name

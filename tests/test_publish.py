@@ -178,6 +178,19 @@ def test_a_fit_that_nobody_publishes_is_quiet_and_free(
     assert not ledger.path.exists()
 
 
+def test_releases_that_add_up_to_a_weak_promise_are_told_of_in_python(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, ledger: gn.Ledger
+) -> None:
+    gn.RonGauss(5.0, schema=FRAME).fit(table(), ledger=ledger)
+    assert not caplog.records
+    gn.RonGauss(5.0, schema=FRAME).fit(table(), ledger=ledger)
+    gn.publish(table(), tmp_path / "out", schema=FRAME, epsilon=2, method="ron-gauss", ledger=ledger)
+    said = [record.getMessage() for record in caplog.records]
+    assert ["add up to epsilon = 10, a weak" in said[0], "add up to epsilon = 12, a weak" in said[1]] == [
+        True
+    ] * 2
+
+
 def test_what_is_said_reaches_a_plain_script_and_fails_none() -> None:
     """Also where warnings are errors: the call is right."""
     script = (

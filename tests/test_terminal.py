@@ -42,6 +42,14 @@ def test_long_work_prints_the_pass_the_total_and_the_rows(capsys: pytest.Capture
     ]
 
 
+def test_a_private_number_of_rows_is_in_no_line_of_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Watch(passes=2, clock=clock, private=True) as watch:
+        clock.now += PATIENCE
+        watch("encoding the rows", 1_000, 5_077)
+    assert capsys.readouterr().err == "gnomon: pass 1 of 2, encoding the rows\n"
+
+
 def test_a_terminal_gets_bars_that_go_away(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

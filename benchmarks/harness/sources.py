@@ -156,11 +156,12 @@ def blog(data: Path) -> tuple[pa.Table, np.ndarray | None]:
 
 def blog_schema(table: pa.Table) -> gn.Schema:
     """By the published description: f1-f50 comments and links of the blog, f51-f60 of the post, f61 hours, f62 the
-    length of the post, then words and weekdays (0/1), at the end parent pages; some are differences and have signs.
+    length of the post, then words and weekdays (0/1), f277 parent pages and f278-f280 their comments; some are
+    differences and have signs.
     """
     high = np.ones(280)
-    high[:25], high[25:50], high[50:55], high[55:60], high[60], high[61], high[276:] = (
-        1500, 30, 3000, 30, 72, 100_000, 20
+    high[:25], high[25:50], high[50:55], high[55:60], high[60], high[61], high[276], high[277:] = (
+        4000, 30, 4000, 30, 72, 100_000, 200, 4000
     )  # fmt: skip
     low = np.zeros(280)
     signed = [20, 21, 22, 23, 24, 45, 46, 47, 48, 49, 54, 59]

@@ -26,7 +26,7 @@ from notebooks import TUTORIALS, notebook_text
 ROOT = Path(__file__).parents[2]
 OUTSIDE = {"CONTRIBUTING.md": "about/contributing.md", "CHANGELOG.md": "about/changelog.md"}
 OUTSIDE["SECURITY.md"] = "about/security.md"
-WIDE = 9  # columns of a table
+WIDE = 7  # columns of a table
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
 

@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+MOST_NAMED = 20  # names in one sentence
+
+
+def columns_instead(name: str, known: Iterable[str]) -> str:
+    """What could stand in place of a name that is no column: the nearest ones, or else the first of all."""
+    names = list(known)
+    by_letters = {one.casefold(): one for one in reversed(names)}
+    near = [by_letters[one] for one in get_close_matches(name.casefold(), by_letters, n=2, cutoff=0.7)]
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    more = len(names) - MOST_NAMED
+    return f"its columns are {', '.join(names[:MOST_NAMED])}{f' and {more:,} more' if more > 0 else ''}."
+
 
 class GnomonError(Exception):
     """Base of all errors; `exit_code` is what the command line returns."""

@@ -20,7 +20,7 @@ from gnomon.privacy.guarantee import Adjacency, ApproxDP, Guarantee, Unit, auto_
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
-from gnomon.verdict.levels import Verdicts
+from gnomon.verdict.levels import Verdicts, some
 from gnomon.verdict.predict import predict
 
 # By docs/results/comparison.md: where counts of pairs keep more than moments (Adult has such columns, and AIM leads there).
@@ -97,11 +97,17 @@ def estimated_cost(schema: Schema, rows: int, guarantee: Guarantee) -> str | Non
     """What goes to bounds and classes that the schema leaves open; None where it leaves none."""
     if not schema.estimated:
         return None
-    from gnomon.methods.bounds import share_of
+    from gnomon.methods.bounds import least_within, share_of
     from gnomon.methods.classes import least_shown
 
-    names = ", ".join(column.name for column in schema.estimated)
+    names = some(column.name for column in schema.estimated)
     sentence = f"{share_of(schema, rows, guarantee):.0%} of the budget goes to what is estimated of: {names}."
+    within = least_within(schema, rows, guarantee)
+    if within is not None:
+        sentence += (
+            f" Bounds are found where about {within[0]:,.0f} rows lie within a factor of 1.4, or {within[1]:,.0f} within a "
+            "factor of 4; a number column without such a place is left out."
+        )
     least = least_shown(schema, guarantee)
     if least is not None:
         sentence += (

@@ -27,12 +27,12 @@ from gnomon.engine.local import LOCAL
 from gnomon.errors import GnomonError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
-from gnomon.methods.charging import Account
+from gnomon.methods.charging import Account, LedgerOrPath, tell_weak
 from gnomon.methods.opening import declared_schema, magnitude, named_neighbours, promised
 from gnomon.notebook import framed
 from gnomon.plan import choose
 from gnomon.privacy.guarantee import Adjacency, Guarantee
-from gnomon.privacy.ledger import Balance, Ledger
+from gnomon.privacy.ledger import Balance
 from gnomon.privacy.measure import Answer
 from gnomon.release.folder import check_place, write_release
 from gnomon.release.formats import FORMATS
@@ -68,7 +68,7 @@ def publish_by_name(
     delta: float | str = "auto",
     method: str = "auto",
     account: str | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerOrPath = None,
     rows: int | None = None,
     format: str = "parquet",
     progress: Progress = quiet,
@@ -113,6 +113,7 @@ def publish_by_name(
         even_if_useless=even_if_useless,
         holdout=holdout,
     )
+    tell_weak(balance)
     return Published(out, made, balance)
 
 
@@ -149,7 +150,7 @@ def publish(
     method: Release,
     out: Path,
     *,
-    ledger: Ledger | None = None,
+    ledger: LedgerOrPath = None,
     account: str | None = None,
     rows: int | None = None,
     format: str = "parquet",
@@ -180,7 +181,11 @@ def publish(
     engine = source.engine(engine)
     if rows is not None:
         _check_rows(method, rows, source, holdout)
-    with Journal(out) as journal, _held_back(source, schema, holdout, payer, out, engine, progress) as kept:
+    private = method._guarantee(None).adjacency is Adjacency.ADD_REMOVE
+    with (
+        Journal(out) as journal,
+        _held_back(source, schema, holdout, payer, out, engine, progress, private) as kept,
+    ):
         earlier = journal.seed(_asked_seed(method))
         seed = method._seed() if earlier is None else earlier
         charge = _Charge(source, method, schema, payer, out, journal, seed, even_if_useless, engine, kept)
@@ -233,6 +238,7 @@ def _held_back(
     out: Path,
     engine: Engine | None,
     progress: Progress,
+    private: bool,
 ) -> Iterator[Holdout | None]:
     """The rows that are kept back, before anything is measured; a refusal before the charge leaves nothing behind."""
     if share is None:
@@ -242,7 +248,7 @@ def _held_back(
         raise ParameterError(
             "A hold-out is split on this machine; use the local engine, or split the table before."
         )
-    kept = hold_out(source, schema, share, out, payer.content(source, schema), progress)
+    kept = hold_out(source, schema, share, out, payer.content(source, schema), progress, private=private)
     try:
         yield kept
     except BaseException:
@@ -290,17 +296,19 @@ class _Charge:
     def __call__(self, guarantee: Guarantee) -> None:
         content = self.account.content(self.source, self.schema, self.engine)
         header = self._header(content, guarantee)
-        earlier = self.journal.recorded(header)
+        held = self.account.ledger.history(self.account.name)
+        earlier = self.journal.recorded(header, {entry.hash for entry in held})
         if earlier is None:
             if not self.even_if_useless:
                 refuse_useless(self.method, self.schema, self._public_rows(guarantee), guarantee)
             self.balance = self.account.charge(
                 self.method, guarantee, self.schema, self.source, content, self.out.name
             )
+            charge = self.balance.last
         else:
             self.recorded += earlier
-            self.balance = self.account.ledger.show(self.account.name)
-        self.journal.start(header, self.seed, self.recorded)
+            self.balance, charge = self.account.ledger.show(self.account.name), self.journal.charge
+        self.journal.start(header, self.seed, charge, self.recorded)
 
     def _public_rows(self, guarantee: Guarantee) -> int:
         """The number of rows, or what is public about it."""

@@ -41,6 +41,19 @@ def test_a_table_is_opened_and_its_draft_is_a_file(page: Any, ward: Path) -> Non
     assert again["new"] != place["new"]
 
 
+def test_another_table_of_the_folder_gets_a_schema_of_its_own(page: Any, ward: Path) -> None:
+    place = page("schemas_for", path=str(ward))
+    assert place["before"] is None
+    page("open_table", path=str(ward), schema_path=place["new"])
+    other = ward.with_name("visits.csv")
+    other.write_text("day,cost\n1,2\n2,3\n")
+    found = page("schemas_for", path=str(other))
+    assert (found["before"], found["new"]) == (None, str(ward.with_name("visits.schema.toml")))
+    made = page("open_table", path=str(other), schema_path=found["new"])
+    assert [one["name"] for one in made["columns"]] == ["day", "cost"]
+    assert page("schemas_for", path=str(ward))["before"] == place["new"]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -52,8 +52,12 @@ kind = "category"
 values = ["p", "q", "r"]
 role = "target"
 """
+PRIVATE = SCHEMA.replace('name = "t"\n', 'name = "t"\nrows = 50\n')
+PERSONS = PRIVATE.replace("rows = 50\n", 'rows = 50\nperson = "who"\nrows_per_person = 2\n')
+PERSONS += '[columns.who]\nkind = "identifier"\n'
 ESTIMATED = SCHEMA.replace("low = 0\nhigh = 1\n", "estimate = true\n")
 PURE = {"exponential", "bernoulli-identity"}
+MODELS = sorted(name for name in METHODS if gn.Adjacency.ADD_REMOVE in METHODS[name].adjacencies)
 
 
 def ordinary() -> pa.Table:
@@ -122,15 +126,16 @@ def both(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     *more: str,
+    tables: tuple[pa.Table, ...] = (),
 ) -> list[tuple[object, ...]]:
-    """All that is seen of a release of either table, given the same outcomes of its measurements."""
+    """All that is seen of a release of each table, given the same outcomes of its measurements."""
     seen, watch, fit = [], Watch(), Release.fit
     monkeypatch.setattr(noisy_rows, "random_order", lambda n: np.arange(n)[::-1])  # drawn like an outcome
     monkeypatch.setattr(
         Release, "fit", lambda self, X, y=None, **named: fit(self, X, y, **{"observer": watch, **named})
     )
-    for name, table in (("one", ordinary()), ("other", extreme())):
-        place = Place(tmp_path / name, table, schema)
+    for name, table in enumerate(tables or (ordinary(), extreme())):
+        place = Place(tmp_path / str(name), table, schema)
         if seen:
             watch.repeat(watch.finish())
         else:
@@ -153,6 +158,28 @@ def test_so_it_is_with_paid_bounds_and_as_csv(method, tmp_path, monkeypatch, cap
         tmp_path, method, ESTIMATED, monkeypatch, capfd, "--format", "csv", "--task", "clustering"
     )
     assert one == other
+
+
+@pytest.mark.parametrize("who", ["row", "person"])
+@pytest.mark.parametrize("method", MODELS)
+def test_a_private_number_of_rows_is_in_nothing_that_is_seen(
+    method, who, tmp_path, monkeypatch, capfd
+) -> None:
+    """No row, one, two, or thousands: messages, files, their sizes and the ledger are the same for the same outcomes."""
+    if who == "person" and method == "blocki":
+        pytest.skip("blocki is for rows")
+    wards = [
+        ordinary().slice(0, 20),
+        extreme().slice(0, 0),
+        extreme().slice(0, 1),
+        pa.concat_tables([ordinary()] * 40),
+    ]
+    wards = [
+        one.append_column("who", pa.array([f"p{i % 23}" for i in range(len(one))], "string")) for one in wards
+    ]
+    schema, more = (PERSONS, ()) if who == "person" else (PRIVATE, ("--adjacency", "add-remove"))
+    first, *others = both(tmp_path, method, schema, monkeypatch, capfd, *more, tables=tuple(wards))
+    assert all(one == first for one in others)
 
 
 def test_warnings_are_among_what_is_compared(tmp_path, monkeypatch, capfd) -> None:

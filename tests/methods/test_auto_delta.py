@@ -12,6 +12,8 @@ from gnomon.baseline import BernoulliIdentity, ExponentialMechanism
 from gnomon.errors import ParameterError
 from gnomon.privacy.guarantee import auto_delta
 
+pytestmark = pytest.mark.filterwarnings("ignore::gnomon.errors.GnomonWarning")  # of small classes, by chance
+
 
 @pytest.mark.parametrize(
     ("rows", "delta"),
@@ -51,11 +53,16 @@ def test_methods_that_spend_purely_have_none(kind: Any) -> None:
     assert kind(1.0, bounds=(0, 1), classes=[0, 1]).fit(*rows()).guarantee_ == gn.PureDP(1.0)
 
 
-def test_printed_calibrations_have_none() -> None:
+def test_printed_calibrations_have_none_unless_they_print_gaussian_noise() -> None:
     method = gn.RonGauss(1.0, bounds=(0, 1), classes=[0, 1], calibration="paper").fit(*rows())
     assert method.guarantee_ == gn.PureDP(1.0)
+    paper: dict[str, Any] = {"bounds": (0, 1), "calibration": "paper"}
+    assert gn.DpPro(1.0, unit="attribute", **paper).fit(rows()[0]).guarantee_.delta == 1e-6
+    assert gn.Dprp(1.0, k1=8, **paper).fit(rows()[0]).guarantee_.delta == 1e-6
+    printed = gn.PcaGauss(1.0, pca="analyze-gauss", classes=[0, 1], **paper).fit(*rows())
+    assert printed.guarantee_.delta == 1e-6
     with pytest.raises(ParameterError, match="'delta' parameter of DpPro must be positive"):
-        gn.DpPro(1.0, bounds=(0, 1), calibration="paper", unit="attribute").fit(rows()[0])
+        gn.DpPro(1.0, 0, unit="attribute", **paper).fit(rows()[0])
 
 
 def test_zero_still_asks_for_pure_privacy() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ParameterError
-from gnomon.methods.dppro import SUM_GRID, Spread, optimal_dimension
-from gnomon.methods.projected import best_dimension
+from gnomon.methods.distance_dimension import best_dimension
+from gnomon.methods.typical_distance import SUM_GRID, Spread
 from gnomon.privacy import accounting
 from gnomon.privacy.guarantee import Adjacency, GaussianDP, Unit
 from gnomon.privacy.sensitivity import Norm, row_change
@@ -142,12 +142,11 @@ def test_lemma_4_is_certified_for_what_it_gives() -> None:
 
 def test_lemma_5_minimises_theorem_3() -> None:
     rho, sigma = 6.0, 0.8
-    k = optimal_dimension(rho, sigma)
-    assert k == round(rho**2 / (2 * sigma**2))
+    k = round(rho**2 / (2 * sigma**2))
     variances = [float(Law(sigma, 8.0, 2 / j).variance(np.array([rho**2]), j)[0]) for j in range(1, 100)]
     assert abs(1 + int(np.argmin(variances)) - k) <= 1
     assert best_dimension(100, rho**2, lambda _: sigma, 8.0) == 1 + int(np.argmin(variances))
-    assert optimal_dimension(0.1, 5.0) == 1
+    assert best_dimension(100, 0.1**2, lambda _: 5.0, 8.0) == 1
 
 
 def test_a_larger_typical_distance_asks_for_more_dimensions() -> None:

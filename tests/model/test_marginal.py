@@ -5,7 +5,15 @@ import pytest
 
 from gnomon.model.class_marginals import target_marginals
 from gnomon.model.columns import Attribute
-from gnomon.model.marginal import Counts, Marginal, marginals, merged, public_bins, refined_bins, value_masses
+from gnomon.model.marginal import (
+    Counts,
+    Marginal,
+    combined,
+    marginals,
+    public_bins,
+    refined_bins,
+    value_masses,
+)
 from gnomon.model.tuning import Tuning
 from gnomon.table.rows import CELL
 
@@ -15,14 +23,14 @@ NUMBER = Attribute("x", "number", slice(0, 1), None, atoms=np.array([-1.0, 0.0, 
 
 def counted(x: np.ndarray, bins, noise: float, rng: np.random.Generator) -> Counts:
     h = np.bincount(np.searchsorted(bins.ends[:-1], np.rint(x * CELL)), minlength=len(bins)).astype(float)
-    return Counts(bins, h + noise * rng.standard_normal(len(h)), max(noise, 1e-9), 3.5 * noise)
+    return Counts(bins, h + noise * rng.standard_normal(len(h)), np.full(len(h), max(noise, 1e-9)), 3.5)
 
 
 def fitted(x: np.ndarray, noise: float, seed: int = 0) -> Marginal:
     rng = np.random.default_rng(seed)
     first = counted(x, public_bins(NUMBER, T), noise, rng)
     second = counted(x, refined_bins(NUMBER, first, 32, T), noise, rng)
-    return marginals([second], len(x), T)[0]
+    return marginals([combined(first, second)], len(x), T)[0]
 
 
 @pytest.mark.parametrize("noise", [0.0, 20.0])
@@ -76,11 +84,34 @@ def test_rare_values_share_what_they_have_together() -> None:
     assert abs(np.mean(errors)) < 10  # unbiased together, where single ones drown
 
 
-def test_two_rounds_are_merged_by_their_precision() -> None:
-    first, second = Counts(None, np.array([10.0]), 3.0, 9.0), Counts(None, np.array([20.0]), 1.0, 3.0)
-    both = merged(first, second, 0.9)
+def test_two_rounds_are_combined_by_their_precision() -> None:
+    first = Counts(None, np.array([10.0]), np.full(1, 3.0), 3.0, missing=10.0)
+    second = Counts(None, np.array([20.0]), np.full(1, 1.0), 3.0, missing=20.0)
+    both = combined(first, second)
     assert both.values[0] == pytest.approx(19.0)
+    assert both.missing == pytest.approx(19.0)
     assert both.noise == pytest.approx(np.hypot(0.3, 0.9))
+
+
+def test_an_atom_needs_both_rounds_to_vanish_and_to_appear() -> None:
+    """A bin that both rounds have is their mean; one that only the second has stays as it is."""
+    x = np.random.default_rng(8).uniform(0.2, 0.6, 20_000)
+    first = counted(x, public_bins(NUMBER, T), 30.0, np.random.default_rng(9))
+    bins = refined_bins(NUMBER, first, 16, T)
+    assert bins is not None
+    second = counted(x, bins, 30.0, np.random.default_rng(10))
+    both = combined(first, second)
+    assert bins.atom.sum() >= 2
+    at, before = np.flatnonzero(bins.atom), np.flatnonzero(first.bins.atom)  # type: ignore[union-attr]
+    assert both.values[at] == pytest.approx((first.values[before] + second.values[at]) / 2)
+    assert both.noise[at] == pytest.approx(30 / np.sqrt(2))
+    core = (~bins.atom) & (bins.left > bins.core[0]) & (bins.right < bins.core[1])
+    alone = core & (both.noise == second.noise)
+    assert alone.sum() > 5
+    assert (both.values[alone] == second.values[alone]).all()
+    shared = ~bins.atom & (both.noise < second.noise)  # octaves far away
+    assert shared.any()
+    assert both.rows == pytest.approx(20_000, abs=30 * 5 * np.sqrt(len(bins)))
 
 
 def test_scores_are_conditional_means_of_a_normal() -> None:
@@ -108,7 +139,7 @@ def test_a_few_rows_behind_much_noise_have_a_law_all_the_same(n: float) -> None:
         second = refined_bins(NUMBER, first, 8, T)
         values = 30.0 * rng.standard_normal(len(second))
         for some in (values, -np.abs(values), np.abs(values)):
-            (found,) = marginals([Counts(second, some, 30.0, 105.0)], n, T)
+            (found,) = marginals([Counts(second, some, np.full(len(some), 30.0), 3.5)], n, T)
             assert np.isfinite(found.mass).all()
             assert found.mass.sum() == pytest.approx(1.0)
 
@@ -118,9 +149,37 @@ def test_a_core_whose_bins_all_drown_is_kept() -> None:
     first = counted(np.zeros(1), public_bins(NUMBER, T), 0.0, np.random.default_rng(7))
     assert first.bins is not None
     peak = (~first.bins.atom) & (first.bins.left >= 0.5)
-    seen = Counts(first.bins, np.where(peak, 100.0, np.where(first.bins.left == 0, 400.0, 0.0)), 20.0, 70.0)
+    seen = Counts(
+        first.bins, np.where(peak, 100.0, np.where(first.bins.left == 0, 400.0, 0.0)), first.noise + 20, 3.5
+    )
     bins = refined_bins(NUMBER, seen, 32, T)
     assert bins is not None
     noise = np.where(bins.atom & (bins.left == 0), 4_000.0, 5.0 * (-1.0) ** np.arange(len(bins)))
-    found = marginals([Counts(bins, noise, 20.0, 70.0)], 5_000, T)[0]
+    found = marginals([Counts(bins, noise, np.full(len(noise), 20.0), 3.5)], 5_000, T)[0]
     assert found.quantile(np.array([0.9, 0.99])).max() > 0.5
+
+
+def columns_of(shares: float, columns: int, n: int = 20_000, noise: float = 300.0) -> list[Marginal]:
+    """Columns whose rows lie in a narrow core, and a share of them far above it, each behind noise."""
+    rng, both = np.random.default_rng(11), []
+    for _ in range(columns):
+        x = rng.uniform(-0.02, 0.02, n)
+        x[: int(shares * n)] = rng.uniform(0.3, 0.5, int(shares * n))
+        first = counted(x, public_bins(NUMBER, T), noise, rng)
+        bins = refined_bins(NUMBER, first, 12, T)
+        both.append(combined(first, counted(x, bins, noise, rng)))
+    return marginals(both, n, T)
+
+
+def beyond(found: list[Marginal], cell: float) -> np.ndarray:
+    return np.array([one.mass[one.left >= cell].sum() for one in found])
+
+
+def test_rows_that_no_column_shows_are_seen_in_all_of_them_together() -> None:
+    """300 of 20,000 rows in two bins behind noise of 260 each: single columns do not tell, a hundred columns do."""
+    assert 0.5 < np.mean(beyond(columns_of(0.015, 100), 0.18)) / 0.015 < 2
+    assert np.mean(beyond(columns_of(0.0, 100), 0.18)) < 0.004
+
+
+def test_a_single_column_does_not_believe_its_noise() -> None:
+    assert np.median([beyond(columns_of(0.0, 1, noise=noise), 0.18) for noise in (20.0, 60.0, 180.0)]) < 0.001

@@ -141,7 +141,7 @@ def test_a_variance_that_is_too_small_leaves_cells_their_spread() -> None:
     mixture = Mixture(np.ones(1), mean[None], 0.9 * covariance[None])
     (column,) = missing_cells(Encoder(schema).groups, CellLaw.of(Frame.identity(2, radius=1.0), mixture))
     assert column.spread[0, 0] == pytest.approx(0.1, rel=0.1)
-    assert column.there[0] == pytest.approx(1 - q)
+    assert column.observed[0] == pytest.approx(1 - q)
 
 
 def test_a_cell_that_the_model_cannot_tell_from_its_mark_still_varies() -> None:

@@ -63,3 +63,23 @@ def test_full_dictionaries_of_several_batches_are_read_together(index: pa.DataTy
     found = np.concatenate([one.matrix(batch) for batch in open_source(table).batches(["kind"], rows=100)])
     expected = one.matrix(pa.table({"kind": [*names[:size], None, *names[size:], None]}))
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("values", "index"), [(128, pa.int8()), (256, pa.uint8())])
+def test_persons_and_prints_of_full_dictionaries_are_those_of_plain_text(
+    values: int, index: pa.DataType
+) -> None:
+    """Who is who, and which table this is, are asked of the same codes."""
+    from gnomon.table.fingerprint import content_print
+    from gnomon.table.persons import Bounding
+    from gnomon.table.source import open_source
+
+    names = [f"v{i}" for i in range(values)]
+    full = pa.DictionaryArray.from_arrays(pa.array([*range(values), None], index), pa.array(names))
+    text, bounding = pa.array([*names, None]), Bounding("kind", 1, bytes(32))
+    assert np.array_equal(bounding.identities(full), bounding.identities(text))
+    schema = gn.Schema(columns=(gn.Column(name="kind", kind="category", values=tuple(names)),))
+    one, other = (
+        content_print(open_source(pa.table({"kind": cells})), schema, bytes(32)) for cells in (full, text)
+    )
+    assert one == other

@@ -208,6 +208,18 @@ def test_any_number_of_rows_can_be_released_where_it_is_private(
         assert method.sample(5).num_rows == 5
 
 
+def test_a_table_past_what_exact_sums_hold_is_refused_before_the_charge(
+    custodian: Any, persons_schema: Path, visits: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An overflow would move a sum by 2^64: that there are fewer than 2^30 rows is an assumption of the threat model."""
+    monkeypatch.setattr("gnomon.table.encode.MOST_ROWS", 100)
+    outcome = custodian.release(custodian.write(visits()))
+    assert outcome.code == 2
+    assert "2^30 rows or more" in outcome.err
+    assert str(N) not in outcome.err
+    assert custodian._ledger().show("ward").charges == 0
+
+
 def test_a_released_folder_of_persons_replays(
     custodian: Any, persons_schema: Path, tmp_path: Path, quietly: Any, visits: Any
 ) -> None:

@@ -193,6 +193,26 @@ def test_a_split_is_found_again_and_another_is_refused(tmp_path: Path) -> None:
     assert not place_of(tmp_path / "two").exists()
 
 
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_private_number_of_rows_refuses_no_split(
+    n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under add/remove whether there is a release would tell two tables of few rows apart."""
+    monkeypatch.setenv("GNOMON_LEDGER", str(tmp_path / "ledger.sqlite"))
+    table = pa.table({"age": np.full(n, 50.0)})
+    schema = Schema.loads(
+        '[table]\nname = "w"\nrows = 50\n[columns.age]\nkind = "number"\nlow = 0\nhigh = 99\n'
+    )
+    named = {"schema": schema, "epsilon": 1.0, "method": "ron-gauss", "even_if_useless": True, "holdout": 0.5}
+    done = gn.publish(table, tmp_path / "out", **named, adjacency="add-remove")
+    assert done.method.certificate_.holds
+    kept = holdout_of(tmp_path / "out")
+    assert kept is not None
+    assert sum(pq.read_metadata(part).num_rows for part in (kept.released, kept.held)) == n
+    with pytest.raises(DataError, match=r"too few rows|at least 2"):
+        gn.publish(table, tmp_path / "public", **named)
+
+
 def test_a_release_with_a_holdout_and_its_evaluation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

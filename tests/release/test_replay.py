@@ -17,6 +17,7 @@ import pytest
 
 from gnomon.errors import DataError, GnomonWarning, OutputError, ParameterError
 from gnomon.methods import METHODS
+from gnomon.privacy.guarantee import PureDP
 from gnomon.privacy.ledger import Ledger
 from gnomon.publish import publish
 from gnomon.release import journal
@@ -315,6 +316,20 @@ def test_a_copy_of_a_journal_pays_for_itself(
         left.write_bytes(kept)
         publish_with(tmp_path, None, monkeypatch)
     assert spent(tmp_path) == (4.0, 2)
+
+
+def test_a_charge_that_the_ledger_lost_is_paid_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backup of the ledger from before the charge does not know what the journal was paid with."""
+    ledger, backup = tmp_path / "ledger.sqlite", tmp_path / "backup"
+    Ledger(ledger).charge("another", PureDP(1.0), method="ron-gauss")
+    backup.write_bytes(ledger.read_bytes())
+    with pytest.raises(KilledError):
+        publish_with(tmp_path, 1, monkeypatch)
+    assert spent(tmp_path) == (3.0, 2)
+    ledger.write_bytes(backup.read_bytes())
+    assert spent(tmp_path) == (1.0, 1)
+    publish_with(tmp_path, None, monkeypatch)
+    assert spent(tmp_path) == (3.0, 2)
 
 
 def test_another_seed_is_another_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ from gnomon.release import folder as folders
 from gnomon.release import verify as verification
 from gnomon.release.folder import certificate_text, sha256, write_release
 from gnomon.release.map import load_arrays, save_arrays
+from gnomon.release.registry import entry
 from gnomon.release.sign import private_key, public_key
 from gnomon.release.verify import verify
 
@@ -151,6 +152,8 @@ def test_printed_noise_verifies_and_says_that_it_does_not_hold(tmp_path: Path, c
     write_release(method.fit(table()), tmp_path / "out")
     assert main(["verify", str(tmp_path / "out")]) == 0
     assert "NOT PRIVATE as declared" in capsys.readouterr().out
+    found = entry(method.certificate_, method.schema_, synthetic=True)
+    assert found["deployment"]["administrative"]["tier"] == found["nist_sp_800_226"]["tier"] == 1
 
 
 # --- changes ---
@@ -211,6 +214,11 @@ def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         verify(tmp_path / "nowhere")
     assert main(["verify", str(tmp_path / "nowhere")]) == 2
+
+
+def test_a_folder_that_is_no_release_is_called_so(tmp_path: Path) -> None:
+    with pytest.raises(VerificationError, match=r"is no release: it has no certificate\.yaml\."):
+        verify(tmp_path)
 
 
 def test_a_stranger_in_the_folder_is_told(copy: Path) -> None:
@@ -338,6 +346,31 @@ def test_a_withheld_projection_is_said(tmp_path: Path) -> None:
     found = verify(tmp_path / "out")
     assert not found.replayed
     assert "withholds its projection" in found.notes[0]
+    cheaper(tmp_path / "out")
+    with pytest.raises(
+        VerificationError, match=r"promises something else than measurements.npz was made for"
+    ):
+        verify(tmp_path / "out")
+
+
+def cheaper(folder: Path, **changes: Any) -> None:
+    """Declare a tenth of the epsilon, and events that compose to it."""
+    found = Certificate.from_yaml((folder / "certificate.yaml").read_text())
+    privacy = found.privacy.model_copy(update={"epsilon": found.privacy.epsilon / 10})
+    events = [
+        event.model_copy(update={"loss": {kind: amount / 100 for kind, amount in event.loss.items()}})
+        for event in found.events
+    ]
+    forge(folder, privacy=privacy, events=tuple(events), **changes)
+
+
+def test_other_versions_excuse_no_other_promise(copy: Path) -> None:
+    """What the parameters of the measurements promise is no matter of last digits."""
+    cheaper(copy, versions={**certificates.versions_here(), "numpy": "1.0.0"})
+    with pytest.raises(
+        VerificationError, match=r"promises something else than measurements.npz was made for"
+    ):
+        verify(copy)
 
 
 # --- signatures ---
@@ -409,16 +442,16 @@ def test_an_entry_for_a_registry_has_the_facts(name: str, product: str, tmp_path
     text = (tmp_path / "entry.yaml").read_text()
     assert "opendp/deployments-registry-data" in text
     assert "NIST SP 800-226" in text
-    entry = yaml.safe_load(text)["deployment"]
-    assert entry["basic"]["data_product_type"] == product
-    assert entry["privacy_loss"]["privacy_parameters"] == {"epsilon": 2.0, "delta": 1e-5}
-    assert entry["privacy_loss"]["privacy_unit"] == "one row of the table, its label included"
-    assert "replace-one" in entry["privacy_loss"]["privacy_unit_details"]
-    assert "the number of rows, 200" in entry["dp_variant"]["unprotected_quantities"]
-    assert entry["administrative"]["tier"] == 3
+    found = yaml.safe_load(text)["deployment"]
+    assert found["basic"]["data_product_type"] == product
+    assert found["privacy_loss"]["privacy_parameters"] == {"epsilon": 2.0, "delta": 1e-5}
+    assert found["privacy_loss"]["privacy_unit"] == "one row of the table, its label included"
+    assert "replace-one" in found["privacy_loss"]["privacy_unit_details"]
+    assert "the number of rows, 200" in found["dp_variant"]["unprotected_quantities"]
+    assert found["administrative"]["tier"] == 3
     for part in ("composition", "justification", "mechanisms"):
-        assert entry["implementation"][part]
-    assert entry["basic"]["data_curators"][0]["data_curator_name"] == ""
+        assert found["implementation"][part]
+    assert found["basic"]["data_curators"][0]["data_curator_name"] == ""
     assert "data_curators" in capsys.readouterr().out
     assert main(["export", str(tmp_path / "out"), "--registry", str(tmp_path / "entry.yaml")]) == 2
 

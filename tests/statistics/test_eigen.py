@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gnomon.errors import GnomonError
-from gnomon.methods.pca_gauss import Eigenvalues, box_view
+from gnomon.methods.principal_components import Eigenvalues, box_view
 from gnomon.statistics import eigen
 from gnomon.statistics.eigen import eigenvalue_error, eigenvalues_within
 from gnomon.statistics.grid import GRID

@@ -1,12 +1,15 @@
 """Frames: integers that stay in their ball, whatever a row holds, and depend on that row alone."""
 
+from fractions import Fraction
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnomon.projection.orthonormal import haar
-from gnomon.statistics.frame import SCORE, Binning, Frame, ScoreMap, projected_length
+from gnomon.statistics.frame import SCORE, Binning, BinTables, Frame, ScoreMap, ScoreTables, projected_length
 from gnomon.statistics.grid import GRID
 from gnomon.table.rows import CELL, Rows
 
@@ -114,11 +117,50 @@ def test_a_score_map_is_monotone_and_keeps_to_its_ends(cells: list[int], seed: i
     knots = np.sort(rng.integers(-3 * SCORE, 3 * SCORE, 2 * len(ends)))
     table = ScoreMap(ends, knots[::2], knots[1::2])
     values = np.sort(np.array(cells, dtype=np.int32))
-    scores = table.of(values)
+    tables = ScoreTables([table, table])
+    scores = tables.of(np.stack([values, values]))[1] * SCORE
     assert (np.diff(scores) >= 0).all()
     assert (np.abs(scores) <= table.largest * SCORE).all()
-    at_ends = table.of(ends.astype(np.int32))
-    assert np.array_equal(at_ends[1:], np.where(np.diff(ends) == 1, table.low[1:], table.high[1:]))
+    at_ends = tables.of(np.stack([ends, ends]).astype(np.int32))[1][1:] * SCORE
+    expected = np.where(np.diff(ends) == 1, table.low[1:], table.high[1:])
+    assert ((expected - 1 < at_ends) & (at_ends <= expected)).all()
+
+
+@given(st.lists(st.integers(-CELL, CELL), min_size=1, max_size=50), st.integers(0, 10))
+@settings(max_examples=60, deadline=None)
+def test_scores_are_exact_and_within_a_step_of_the_line_through_their_bin(
+    cells: list[int], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    ends = np.append(np.unique(rng.integers(-CELL, CELL, 6)), CELL)
+    knots = np.sort(rng.integers(-7 * SCORE, 7 * SCORE, 2 * len(ends)))
+    table = ScoreMap(ends, knots[::2], knots[1::2])
+    for buckets in (2**20, 2**6):  # of 2^19 and of 2^25 cells
+        with mock.patch("gnomon.statistics.frame.BUCKETS", buckets):
+            found = ScoreTables([table]).of(np.array([cells], dtype=np.int32))[0]
+        for cell, score in zip(cells, found.tolist(), strict=True):
+            k = next(i for i, end in enumerate(ends.tolist()) if cell <= end)
+            first = -CELL if k == 0 else int(ends[k - 1]) + 1
+            steps = max(int(ends[k]) - first, 1)
+            line = Fraction(int(table.low[k])) + Fraction(
+                (cell - first) * int(table.high[k] - table.low[k]), steps
+            )
+            assert -1 < Fraction(score) * SCORE - line <= 0
+
+
+@pytest.mark.parametrize("columns", [1, 3, 700])
+def test_bins_by_tables_are_those_of_a_search(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    ends = [np.append(np.unique(rng.integers(-CELL, CELL, 9) >> 18), CELL) for _ in range(columns)]
+    cells = (rng.integers(-CELL, CELL + 1, (columns, 500)) >> rng.integers(0, 20, (columns, 1))).astype(
+        np.int32
+    )
+    cells[:, :4] = [-CELL, CELL, 0, -1]
+    tables, bins = BinTables(ends), np.cumsum([0, *map(len, ends)])
+    expected = [np.searchsorted(one[:-1], some) for one, some in zip(ends, cells, strict=True)]
+    assert np.array_equal(tables.of(cells), np.stack(expected) + bins[:-1, None])
+    last = np.stack(expected[-1:])
+    assert np.array_equal(tables.of(cells[-1:], columns - 1), last)
 
 
 def test_every_row_has_one_bin_and_an_atom_has_its_own() -> None:

@@ -247,8 +247,11 @@ high = 2021-01-01
     assert "1 declaration of the schema to be completed" in said.out
     assert "- The column 'b' has no values" in said.out
     assert "Not in the schema, and never read: d." in said.out
-    assert "'a' look like numbers of another form; write decimal = \",\" under [table.csv]" in said.out
-    assert "'c' look like dates of another form; write date_format = \"%d.%m.%Y\"" in said.out
+    assert (
+        "'a' has cells that look like numbers of another form; write decimal = \",\" under [table.csv]"
+        in said.out
+    )
+    assert "'c' has cells that look like dates of another form; write date_format = \"%d.%m.%Y\"" in said.out
     assert "(the first of 3 problems, listed above)" in said.err
     assert "secret" not in said.out + said.err
     assert main(["check", "t.csv", "--schema", "s.toml", "--target", "a"]) == 2

@@ -217,6 +217,9 @@ def test_another_target() -> None:
     assert schema.with_target(None).with_target("outcome") == schema
     with pytest.raises(SchemaError, match="no column 'x'; its columns are age, ward, patient, outcome"):
         schema.with_target("x")
+    wide = Schema.of_arrays(300, (0, 1))
+    with pytest.raises(SchemaError, match=r"no column 'lab'; its columns are x0, .*, x19 and 280 more\.$"):
+        wide["lab"]
     with pytest.raises(SchemaError, match="kind identifier and cannot be the target"):
         schema.with_target("patient")
 

@@ -12,7 +12,7 @@ from gnomon.app.workspace import Workspace
 from gnomon.commands.budget import left
 from gnomon.errors import ParameterError
 from gnomon.methods.opening import magnitude, promised
-from gnomon.plan import choose, elsewhere
+from gnomon.plan import choose, elsewhere, estimated_cost
 from gnomon.plan import plan as plan_methods
 from gnomon.privacy.accounting import mu_of
 from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit
@@ -67,7 +67,7 @@ def plan(
         "private_rows": guarantee.adjacency is Adjacency.ADD_REMOVE,
         "protects": protects(guarantee),
         "released": len(schema.released),
-        "estimated": [column.name for column in schema.estimated],
+        "estimated": estimated_cost(schema, n, guarantee),
         "methods": [_finite(asdict(one)) for one in plans],
         "auto": choose(schema, n, guarantee) if plans else None,
         "elsewhere": elsewhere(schema),

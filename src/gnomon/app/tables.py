@@ -13,6 +13,7 @@ from gnomon.app.actions import action
 from gnomon.app.jobs import Job
 from gnomon.app.project import Data
 from gnomon.app.workspace import Workspace
+from gnomon.commands.check import grouped
 from gnomon.errors import DataError, ParameterError
 from gnomon.table.check import check as check_table
 from gnomon.table.codebook import of_lines, read_codebook
@@ -57,7 +58,10 @@ def list_folder(
 
 @action
 def schemas_for(work: Workspace, *, path: str | None = None) -> dict[str, Any]:
-    """Where a schema of a table may lie: those in its folder, and a free name for a new one."""
+    """Where a schema of a table may lie: the one it had, or schema.toml beside it, and a free name for a new one.
+
+    A schema.toml that another table of the folder was opened with is not offered.
+    """
     table = work.places.roots[0] if path is None else work.places.inside(path)
     folder = table if path is None else table.parent
     if not any(folder.is_relative_to(root) for root in work.places.roots):  # the root itself was picked
@@ -66,8 +70,11 @@ def schemas_for(work: Workspace, *, path: str | None = None) -> dict[str, Any]:
     stem = "schema" if path is None else table.name.partition(".")[0] or "schema"
     names = ["schema.toml", f"{stem}.schema.toml", *(f"{stem}-{i}.schema.toml" for i in range(2, 1000))]
     free = next(folder / name for name in names if not (folder / name).exists())
-    before = [item["schema_path"] for item in work.recent() if item["data"].get("path") == str(table)]
-    kept = next((one for one in before if Path(one).exists()), None)
+    used = [(item["data"].get("path"), item["schema_path"]) for item in work.recent()]
+    anothers = {schema for data, schema in used if data not in (None, str(table))}
+    beside = [str(folder / "schema.toml")] if str(folder / "schema.toml") not in anothers else []
+    before = [schema for data, schema in used if data == str(table)]
+    kept = next((one for one in (*before, *beside) if Path(one).exists()), None)
     return {
         "existing": [one["path"] for one in found],
         "new": str(free),
@@ -252,8 +259,8 @@ def check(work: Workspace, *, id: str) -> dict[str, Any]:
                 if one.problem or any(getattr(one, key) for key in counted)
             ],
             "plain": sum(not any(getattr(one, key) for key in counted) for one in report.columns),
-            "remarks": [*report.remarks, *diagnose(source, schema, report)],
-            "problems": list(report.problems),
+            "remarks": grouped([*report.remarks, *diagnose(source, schema, report)]),
+            "problems": grouped(report.problems),
             "gaps": len(gaps.sentences),
             "undeclared": [name for name in report.undeclared if not gaps.cover(name)],
             "ok": report.ok and not gaps.sentences,

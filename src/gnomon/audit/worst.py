@@ -225,8 +225,8 @@ def _blocki(claim: Guarantee, components: int | None) -> Worst:
     return Worst(X, labels, "opposite sides and classes", {"classes": [0, 1, 2], "sketch_rows": 8})
 
 
-def _privbayes(claim: Guarantee, components: int | None) -> Worst:
-    """One attribute and the class: two tables, of which the record moves two counts each, and one edge to choose from.
+def _counted(claim: Guarantee, components: int | None) -> Worst:
+    """One attribute and the class: in each table the record moves two counts, and there is one edge to choose from.
 
     What a choice among several edges costs is searched for beside their score (`Dependence`) and by replay.
     """
@@ -258,7 +258,9 @@ _PAIRS: dict[str, Callable[[Guarantee, int | None], Worst]] = {
     "lda-identity": _subspace,
     "blocki": _blocki,
     "exponential": _exponential,
-    "privbayes": _privbayes,
+    "privbayes": _counted,
+    "jtree": _counted,
+    "priview": _counted,
 }
 _ADDED: dict[str, Callable[[], Worst]] = {"exponential": _exponential_added}
 _AS_PRINTED: dict[str, Callable[[], Worst]] = {

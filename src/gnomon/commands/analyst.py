@@ -92,7 +92,9 @@ def query(
     [bold]Example[/]: gnomon query ward-release ward=north age
     """
     weights = [weighed(term) for term in terms]
-    asked = [dict(weights)] if together else [{term: w} for term, w in weights]
+    asked = [{term: w} for term, w in weights]
+    if together:
+        asked = [{term: sum(w for other, w in weights if other == term) for term, _ in weights}]
     found = _opened(release).query(asked, constrained=not linear)
     names = [" + ".join(terms)] if together else terms
     lines = zip(names, found.value, found.standard_error, *found.interval(level), strict=True)
@@ -166,6 +168,6 @@ def _plain(cell: Any) -> Any:
 def _text(cell: Any) -> str:
     if cell is None:
         return "-"
-    return (
-        printable(cell) if isinstance(cell, str) else str(cell) if isinstance(cell, int) else f"{cell:,.6g}"
-    )
+    if isinstance(cell, str):
+        return printable(cell)
+    return str(cell) if isinstance(cell, int) else f"{round(cell, 6):,.6g}"

@@ -58,7 +58,7 @@ def run(
         remarks=[*report.remarks, *diagnosed],
         fits=report.ok and not gaps.sentences,
     )
-    for remark in diagnosed:
+    for remark in grouped(diagnosed):
         say(remark)
     if any(column.problem for column in report.columns):
         say(
@@ -132,9 +132,8 @@ def _print(report: CheckReport) -> None:
             table.add_row(printable(column.name), *(f"{count:,}" if count else "-" for count in counts))
         else:
             plain += 1
-    say(
-        f"{report.rows:,} rows, {len(report.columns):,} released columns. For your eyes only: counts of private cells."
-    )
+    released = f"{len(report.columns):,} released column{'' if len(report.columns) == 1 else 's'}"
+    say(f"{report.rows:,} rows, {released}. For your eyes only: counts of private cells.")
     if table.row_count:
         console().print(table)
     if plain:

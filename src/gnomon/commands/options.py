@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnomon.errors import ParameterError
+from gnomon.errors import ParameterError, SchemaError
 
 if TYPE_CHECKING:
     from gnomon.table.base import Source
@@ -158,6 +158,21 @@ def opened(
     from gnomon.table.database import open_database
 
     return open_source(open_database(database, query=query, table=table, schema=schema), schema=schema)
+
+
+def schema_of(path: Path) -> Schema:
+    """The schema in a file; where it has several gaps, the error says who lists them all."""
+    from gnomon.table.gaps import load_gaps
+    from gnomon.table.schema import Schema
+
+    try:
+        return Schema.load(path)
+    except SchemaError as problem:
+        more = len(load_gaps(path).sentences) - 1
+        if more < 1:
+            raise
+        gaps = "1 more gap" if more == 1 else f"{more:,} more gaps"
+        raise SchemaError(f"{problem} ({gaps} of the schema: 'gnomon check' lists all)") from None
 
 
 def delta_of(text: str) -> float | str:

@@ -15,6 +15,7 @@ from gnomon.commands.options import (
     Target,
     delta_of,
     one_of,
+    schema_of,
 )
 from gnomon.commands.terminal import console, facts, printable, say
 
@@ -57,20 +58,19 @@ def run(
     """
     from gnomon.plan import plan_by_numbers
     from gnomon.report.words import protects
-    from gnomon.table.schema import Schema
 
     one_of("--unit", unit, ("row", "attribute"))
     one_of("--adjacency", adjacency, ("replace-one", "add-remove"))
-    loaded = Schema.load(schema)
+    loaded = schema_of(schema)
     found = plan_by_numbers(
         loaded, rows, epsilon=epsilon, delta=delta_of(delta), target=target, unit=unit, adjacency=adjacency
     )
-    guarantee = found.guarantee
+    guarantee, columns = found.guarantee, len(loaded.released)
     facts(**found.to_dict())
     shown = "pure" if guarantee.delta == 0 else f"delta = {guarantee.delta:g}"
     say(
         f"{found.rows:,} rows, epsilon = {epsilon:g} ({shown}) for {protects(guarantee)} "
-        f"({guarantee.adjacency.value}), {len(loaded.released):,} released columns. No data were read."
+        f"({guarantee.adjacency.value}), {columns:,} released column{'' if columns == 1 else 's'}. No data were read."
     )
     say(f"--method auto means {found.verdicts.method}. {found.verdicts.summary()}")
     _print_verdicts(found.verdicts)

@@ -30,6 +30,7 @@ from gnomon.commands.options import (
     delta_of,
     one_of,
     opened,
+    schema_of,
 )
 from gnomon.commands.settings import set_inputs
 from gnomon.commands.terminal import Watch, detail, facts, say
@@ -182,8 +183,9 @@ def run(
     )
     set_inputs(estimator, settings or [])
     passes = expected_passes(chosen, declared) + strict + (holdout is not None)
+    watch = Watch(passes=passes, private=_private(declared, adjacency))
     detail(f"method {chosen}, account {account or declared.budget_account}, ledger {Ledger(ledger).path}")
-    with _interruptible(), engine_named(engine, cluster, shared) as engine_, Watch(passes=passes) as watch:
+    with _interruptible(), engine_named(engine, cluster, shared) as engine_, watch:
         balance = publish(
             source,
             estimator,
@@ -225,9 +227,7 @@ def _schema(
     path: Path, target: str | None, task: str | None, names: Callable[[Schema], Sequence[str]]
 ) -> Schema:
     """The declared schema; `names` of the table's columns, which are public, are read where patterns wait for them."""
-    from gnomon.table.schema import Schema
-
-    loaded = Schema.load(path)
+    loaded = schema_of(path)
     if loaded.patterns:
         loaded = loaded.expand(names(loaded))
     if target is not None:
@@ -257,10 +257,14 @@ def _choose(
     one_of("--method", method, (*METHODS, "auto"))
     if method != "auto":
         return method
-    private = schema.person is not None or Adjacency(adjacency) is Adjacency.ADD_REMOVE
-    rows = magnitude(schema) if private else max(2, source.n_rows())
+    rows = magnitude(schema) if _private(schema, adjacency) else max(2, source.n_rows())
     guarantee = promised(schema, epsilon, delta, unit=Unit(unit), adjacency=Adjacency(adjacency), rows=rows)
     return choose(schema, rows, guarantee)
+
+
+def _private(schema: Schema, adjacency: str) -> bool:
+    """Whether the number of rows is: what a release keeps of it, no line of this command may tell."""
+    return schema.person is not None or adjacency == "add-remove"
 
 
 def _estimator(name: str, *, unit: str, **parameters: Any) -> Release:

@@ -9,7 +9,7 @@ import typer
 
 from gnomon.commands.output import format_of, new_file, write_tables
 from gnomon.commands.terminal import Watch, facts, say
-from gnomon.errors import ParameterError
+from gnomon.errors import ParameterError, columns_instead
 
 NAME = "sample"
 
@@ -71,9 +71,9 @@ def conditions(pairs: list[str], kinds: dict[str, str]) -> dict[str, Any]:
         # a name may hold an equals sign, and so may a value: the longest name that is a column decides
         name = max((n for n in kinds if pair.startswith(f"{n}=")), key=len, default=None)
         if name is None:
-            known = ", ".join(kinds)
+            instead = columns_instead(pair.split("=")[0], kinds)
             raise ParameterError(
-                f"The option --given must be NAME=VALUE with a column of the release ({known}). Got {pair!r} instead."
+                f"The option --given must be NAME=VALUE with a column of the release; {instead} Got {pair!r} instead."
             )
         text = pair[len(name) + 1 :]
         value: Any = text or None

@@ -95,11 +95,22 @@ def complain(line: str) -> None:
 
 
 class Watch:
-    """A progress callback: bars on a terminal, a line now and then elsewhere; expects `passes` passes (0: not told)."""
+    """A progress callback: bars on a terminal, a line now and then elsewhere; expects `passes` passes (0: not told).
 
-    def __init__(self, passes: int, clock: Callable[[], float] = time.monotonic, unit: str = "rows") -> None:
+    Lines outlive a screen, as in the log of a job. Where the number of rows is `private` they name no number.
+    """
+
+    def __init__(
+        self,
+        passes: int,
+        clock: Callable[[], float] = time.monotonic,
+        unit: str = "rows",
+        *,
+        private: bool = False,
+    ) -> None:
         self.passes = passes
         self.unit = unit
+        self._private = private
         self._clock = clock
         self._stages: dict[str, TaskID | None] = {}
         self._bars: Progress | None = None
@@ -128,7 +139,7 @@ class Watch:
         elif not _output.quiet and self._clock() - self._last >= PATIENCE:
             self._last = self._clock()
             of = "" if total is None else f" of {total:,}"
-            complain(f"{self.label(stage)}: {done:,}{of} {self.unit}")
+            complain(self.label(stage) + ("" if self._private else f": {done:,}{of} {self.unit}"))
 
     def _ended(self) -> None:
         if self._stages:

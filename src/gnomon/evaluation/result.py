@@ -27,7 +27,7 @@ SIDES = {
 By = dict[str, Measure]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """`utility[model][metric][side]`, `fidelity[metric][side]`, `closest[metric]`, `script[metric][side]`: all measures."""
 
@@ -121,6 +121,11 @@ class Evaluation:
         from gnomon.evaluation.page import evaluation_page
 
         return evaluation_page(self, STAMP, SIDES)
+
+    def __repr__(self) -> str:
+        from gnomon.evaluation.page import summary, worst_sentence
+
+        return "\n".join(filter(None, (summary(self), worst_sentence(self), STAMP)))
 
     def _repr_html_(self) -> str:
         return framed(self.to_html())

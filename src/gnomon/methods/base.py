@@ -17,13 +17,12 @@ from sklearn.exceptions import NotFittedError
 from gnomon.engine.base import Engine, Progress, quiet
 from gnomon.engine.local import LOCAL, one_thread
 from gnomon.errors import ParameterError
-from gnomon.methods.charging import Charge, charge_for
+from gnomon.methods.charging import Charge, LedgerOrPath, charge_for
 from gnomon.methods.classes import refuse_pure
 from gnomon.methods.opening import Opened, check_task, magnitude, open_table, promised, public_rows
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.certificate import Certificate
 from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta
-from gnomon.privacy.ledger import Ledger
 from gnomon.privacy.measure import Answer, Measurer, Observer
 from gnomon.statistics.grid import GRID
 from gnomon.table.check import refuse_misfits
@@ -83,7 +82,7 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X: Any,
         y: Any = None,
         *,
-        ledger: Ledger | None = None,
+        ledger: LedgerOrPath = None,
         account: str | None = None,
         progress: Progress = quiet,
         charge: Charge | None = None,

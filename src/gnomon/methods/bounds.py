@@ -7,6 +7,7 @@ stands out of the noise is left out of the release, in a sentence, rather than r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,15 +90,23 @@ def bounds_share(names: tuple[str, ...], rows: int, budget: Spendable) -> float:
     return min(MOST_SHARE, SHARE * max(1.0, times) ** power)
 
 
+def least_within(schema: Schema, rows: int, guarantee: Guarantee) -> tuple[float, float] | None:
+    """How many rows must lie in one bin of the grid, or in the widest window, for bounds to be found; None without any."""
+    names = tuple(column.name for column in schema.estimated if column.kind == "number")
+    if not names:
+        return None
+    budget = spendable(guarantee)
+    noise = grid_counts(names).noise(budget.split(bounds_share(names, rows, budget))[0])
+    return threshold(noise, len(names)), threshold(noise, len(names), WINDOWS[-1])
+
+
 def hidden(schema: Schema, rows: int, guarantee: Guarantee) -> frozenset[str]:
     """The columns that the noise would hide, even if all rows had one category, or bounds in the widest window."""
     rare = too_rare(schema, rows, guarantee)
-    names = tuple(column.name for column in schema.estimated if column.kind == "number")
-    if not names:
+    least = least_within(schema, rows, guarantee)
+    if least is None or least[1] < rows:
         return rare
-    budget = spendable(guarantee)
-    noise = grid_counts(names).noise(budget.split(bounds_share(names, rows, budget))[0])
-    return rare if threshold(noise, len(names), WINDOWS[-1]) < rows else rare.union(names)
+    return rare.union(column.name for column in schema.estimated if column.kind == "number")
 
 
 def threshold(noise: Noise, columns: int, window: int = 1) -> float:
@@ -122,7 +131,7 @@ def with_estimates(data: Measurer, public: Public, notes: Notes, raw: RawTable |
     if names:
         labels = None if raw is None else raw.labels(names)
         public, lost = with_selected_labels(data, public, notes, labels)
-        notes.caveats += [_left_out(name, "categories were to be found", "values") for name in lost]
+        notes.caveats += _left_out(lost, "categories were to be found", "values")
         public = replace(public, schema=_without(public.schema, lost))
     names = tuple(column.name for column in public.schema.estimated)
     if not names:
@@ -145,16 +154,22 @@ def with_estimated_bounds(data: Measurer, public: Public, notes: Notes, rows: Ro
             bounds[name] = found
             notes.public.append(f"bounds of {name!r}: estimated and paid for from this release's budget")
     lost = [name for name in names if name not in bounds]
-    notes.caveats += [_left_out(name, "bounds were to be estimated", "low and high") for name in lost]
+    notes.caveats += _left_out(lost, "bounds were to be estimated", "low and high")
     schema = _without(public.schema.with_bounds(bounds), lost)
     return replace(public, schema=schema, encoder=Encoder(schema), left=left)
 
 
-def _left_out(name: str, why: str, what: str) -> str:
-    return (
-        f"The column {name!r} is left out: its {why}, and the noise of this budget hides them. "
-        f"Declare its {what}, or spend more."
+def _left_out(names: Sequence[str], why: str, what: str) -> list[str]:
+    """One sentence for all columns, and none where there is none."""
+    if not names:
+        return []
+    named = ", ".join(map(repr, names))
+    whose, who = (
+        ("its", f"The column {named} is") if len(names) == 1 else ("their", f"The columns {named} are")
     )
+    return [
+        f"{who} left out: {whose} {why}, and the noise of this budget hides them. Declare {whose} {what}, or spend more."
+    ]
 
 
 def _without(schema: Schema, lost: list[str]) -> Schema:

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import ClassVar, Protocol
 
 from gnomon.engine.base import Engine
@@ -15,6 +16,7 @@ from gnomon.errors import GnomonWarning
 from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.history import History
 from gnomon.privacy.ledger import Balance, Ledger, checked_name, configured
+from gnomon.privacy.meaning import weak_together
 from gnomon.table.base import Source
 from gnomon.table.fingerprint import columns_print, content_print, same_columns
 from gnomon.table.schema import Schema
@@ -28,6 +30,7 @@ class Charged(Protocol):
 
 
 Charge = Callable[[Guarantee], None]
+LedgerOrPath = Ledger | str | PathLike[str] | None  # None: the one that is configured, or the usual one
 
 NOT_ACCOUNTED = (
     "gnomon: this fit is not accounted: no ledger is given (ledger=gn.Ledger(), account='...') or configured "
@@ -48,10 +51,10 @@ class Account:
     name: str
 
     @classmethod
-    def of(cls, schema: Schema, ledger: Ledger | None, name: str | None) -> Account:
+    def of(cls, schema: Schema, ledger: LedgerOrPath, name: str | None) -> Account:
         """The named account, or the one that the schema names, in the given ledger or in the usual one."""
         named = schema.budget_account if name is None else name
-        return cls(Ledger() if ledger is None else ledger, checked_name(named))
+        return cls(ledger if isinstance(ledger, Ledger) else Ledger(ledger), checked_name(named))
 
     def content(self, source: Source, schema: Schema, engine: Engine | None = None) -> str:
         """The print of the table under this account's key."""
@@ -120,7 +123,7 @@ def charge_for(
     method: Charged,
     source: Source,
     schema: Schema,
-    ledger: Ledger | None,
+    ledger: LedgerOrPath,
     account: str | None,
     engine: Engine | None = None,
 ) -> Charge:
@@ -133,9 +136,15 @@ def charge_for(
 
     def charge(guarantee: Guarantee) -> None:
         content = chosen.content(source, schema, engine)
-        chosen.charge(method, guarantee, schema, source, content, "fit")
+        tell_weak(chosen.charge(method, guarantee, schema, source, content, "fit"))
 
     return charge
+
+
+def tell_weak(balance: Balance) -> None:
+    """On the log, for who works in Python: that the releases of an account add up to a weak promise, where they do."""
+    if weak := weak_together(balance.account, balance.charges, balance.epsilon_spent, balance.delta_spent):
+        logging.getLogger("gnomon").warning(weak)
 
 
 def _say_once() -> None:

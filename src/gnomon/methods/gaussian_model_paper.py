@@ -24,7 +24,7 @@ from gnomon.privacy.sensitivity import Norm, Sensitivity
 from gnomon.projection.orthonormal import dfm_dimension, haar
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import GRID, Matrix
-from gnomon.statistics.queries import Moments, Query, RowSum
+from gnomon.statistics.queries import Derived, Moments, Query, RowSum
 
 Whole = npt.NDArray[np.int64]
 Vector = npt.NDArray[np.float64]
@@ -120,24 +120,10 @@ def exactly(public: Public) -> PureDP:
 
 
 @dataclass(frozen=True, eq=False)
-class AsPrinted(Query):
+class AsPrinted(Derived):
     """A query whose every number meets Laplace noise at a printed sensitivity, right or wrong."""
 
-    query: Query
     claimed: float
-
-    @property
-    def statistic(self) -> str:  # type: ignore[override]
-        return self.query.statistic
-
-    def zero(self) -> Whole:
-        return self.query.zero()
-
-    def of_batch(self, rows: Any) -> Whole:
-        return self.query.of_batch(rows)
-
-    def finish(self, total: Whole) -> Whole:
-        return self.query.finish(total)
 
     def noise(self, loss: Spendable) -> Noise:
         sensitivity = Sensitivity(Norm.L1, fraction(self.claimed), adjacency=loss.adjacency)

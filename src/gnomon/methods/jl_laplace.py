@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from gnomon.errors import ParameterError
+from gnomon.methods.distance_dimension import expected_l1, laplace_dimension, row_plan
+from gnomon.methods.jl_laplace_paper import check_inputs, printed_length
 from gnomon.methods.planning import MethodPlan
-from gnomon.methods.projected import (
-    LARGEST,
-    LaplaceRows,
-    expected_l1,
-    laplace_dimension,
-    row_plan,
-    widest_attribute,
-)
+from gnomon.methods.projected import LaplaceRows
 from gnomon.methods.projected_query import View
 from gnomon.methods.public import Notes, Public
 from gnomon.methods.row_release import attributes_of
-from gnomon.privacy import printed
 from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.measure import Measurer
 from gnomon.privacy.rounding import float_up, fraction
 from gnomon.privacy.sensitivity import Sensitivity
-from gnomon.privacy.tails import projected_l1_quantile, projected_l1_tail
+from gnomon.privacy.tails import projected_l1_quantile
 from gnomon.projection.gaussian import FINE
+from gnomon.projection.kinds import unseeded
 from gnomon.statistics.grid import Matrix
 from gnomon.table.encode import Encoder
 
@@ -83,30 +79,11 @@ class JlLaplace(LaplaceRows):
 
     def _check(self, public: Public) -> None:
         super()._check(public)
-        self._check_printed()
+        check_inputs(self)
         if self.calibration == "paper" and self.projection != "gaussian":
             raise ParameterError(
                 "The 'projection' parameter of JlLaplace must be 'gaussian' with calibration='paper'. "
                 f"Got {self.projection!r} instead."
-            )
-
-    def _check_printed(self) -> None:
-        for name, value in (("c", self.c), ("t", self.t)):
-            if value is None:
-                continue
-            if self.calibration != "paper":
-                raise ParameterError(
-                    f"The '{name}' parameter of JlLaplace is for calibration='paper'; sound noise follows from the matrix "
-                    "that is drawn."
-                )
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= LARGEST:
-                raise ParameterError(
-                    f"The '{name}' parameter of JlLaplace must be a positive number of at most {LARGEST:g}. "
-                    f"Got {value!r} instead."
-                )
-        if self.t is not None and (self.unit != "row" or self.c is not None):
-            raise ParameterError(
-                "The 't' parameter of JlLaplace makes c = k t for unit='row'; leave out t, or c."
             )
 
     def _draw(self, data: Measurer, public: Public, k: int) -> Matrix:
@@ -114,7 +91,7 @@ class JlLaplace(LaplaceRows):
         self._by_tail, self._tail_delta = self._may_count_on_the_tail(data, public), 0.0
         if not self._by_tail or not self.publish_projection:
             return super()._draw(data, public, k)
-        return data.draw_public(UNSEEDED, lambda: self._unseeded(public.m, k)) / FINE
+        return data.draw_public(UNSEEDED, partial(unseeded, self.projection, public.m, k)) / FINE
 
     def _may_count_on_the_tail(self, data: Measurer, public: Public) -> bool:
         """By what the caller asked for, never by the seed that is recorded; a replay does as the first run did."""
@@ -157,7 +134,7 @@ class JlLaplace(LaplaceRows):
         """The largest change in L2, before the projection, that is protected."""
         if self.unit == "row":
             return 2 * float_up(view.longest)
-        return widest_attribute(attributes_of(public.encoder))
+        return max(attribute.width for attribute in attributes_of(public.encoder))
 
     def _calibrated(
         self, true: Sensitivity, loss: Spendable, grid: float, view: View, public: Public, notes: Notes
@@ -192,30 +169,3 @@ def tail_length(R: Matrix, widest: float, delta: float) -> float:
     """
     m, k = R.shape
     return float(widest * (projected_l1_quantile(k, delta) + k * math.sqrt(m) / FINE) * (1 + 1e-12))
-
-
-def printed_length(
-    k: int, unit: str, delta: float, c: float | None = None, t: float | None = None
-) -> tuple[float, str, float]:
-    """The c that the paper prints for changes of length 1, what is wrong with its claim, and the true delta."""
-    if c is not None:
-        return c, f"c = {c:g} was given, for changes of length 1.", projected_l1_tail(k, c)
-    if unit == "attribute":
-        words = "Theorem 3 prints c = 2 sqrt(k) and claims epsilon-DP with probability 1 - m exp(-k/2)"
-        return (
-            2 * math.sqrt(k),
-            words + ", which is not epsilon-DP, but (epsilon, delta)-DP for each pair of tables.",
-            printed.paper_jl_cell_delta(k),
-        )
-    given = t is not None
-    if t is None:
-        t = math.sqrt(2 * math.log(2 * k / (delta or 1.0)) / k)
-    words = "Theorem 5 prints c = k t with delta = 2 k exp(-k t^2 / 2)"
-    at = (
-        f"; t = {t:g} was given"
-        if given
-        else ""
-        if delta > 0
-        else "; with delta = 0, t is at its threshold, where that bound is 1"
-    )
-    return k * t, words + at + ".", printed.paper_jl_row_delta(k, t)

@@ -8,18 +8,18 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.errors import DataError, ParameterError
+from gnomon.errors import DataError, ParameterError, columns_instead
 from gnomon.privacy.guarantee import Adjacency, Guarantee, Unit, auto_delta, declared
 from gnomon.table.base import Source
 from gnomon.table.column import Column
-from gnomon.table.encode import Encoder
+from gnomon.table.encode import TOO_LONG, Encoder
 from gnomon.table.frames import as_array, eager_frame, refuse_sparse
+from gnomon.table.rows import MOST_ROWS
 from gnomon.table.schema import Schema
 from gnomon.table.source import open_source, with_names
 from gnomon.table.target import Task
 
 TASKS = ("clustering", "classification", "regression")
-MOST_ROWS = 2**30
 
 
 class Asked(Protocol):
@@ -65,9 +65,8 @@ def open_table(method: Asked, X: Any, y: Any) -> Opened:
     needed = [column.name for column in schema.released]
     for name in needed if schema.person is None else [*needed, schema.person]:
         if name not in present:
-            raise DataError(
-                f"The table lacks the column {name!r} that the schema declares; correct the schema or the table."
-            )
+            instead = columns_instead(name, source.names)
+            raise DataError(f"The table lacks the column {name!r} that the schema declares; {instead}")
     return Opened(source, schema)
 
 
@@ -189,7 +188,7 @@ def public_rows(source: Source) -> int:
             f"The table has {n} row{'' if n == 1 else 's'} (n_samples={n}); a release needs at least 2."
         )
     if n >= MOST_ROWS:
-        raise DataError("The table has 2^30 rows or more, past what exact integer sums hold; split it.")
+        raise DataError(TOO_LONG)
     return n
 
 

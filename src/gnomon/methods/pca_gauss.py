@@ -11,27 +11,23 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
-from gnomon.errors import DataError, ParameterError
+from gnomon.errors import ParameterError
 from gnomon.methods import pca_gauss_paper as paper
 from gnomon.methods.gaussian_model import LOCATION, gaussian_model
 from gnomon.methods.model_release import SAMPLING, ModelRelease
+from gnomon.methods.parameters import check_choice, check_share
 from gnomon.methods.planning import MethodPlan, moment_plan
+from gnomon.methods.principal_components import box_view, leading, public_pca, public_table, unsupervised
 from gnomon.methods.public import Notes, Public
-from gnomon.model.mixture import Mixture
 from gnomon.privacy.guarantee import Guarantee, Spendable
 from gnomon.privacy.measure import Measurer
-from gnomon.privacy.mechanism import MomentMechanism, Noise, vector_noise, vector_norm
-from gnomon.privacy.sensitivity import eigenvalues
+from gnomon.privacy.mechanism import MomentMechanism
 from gnomon.release.map import PublicMap
-from gnomon.statistics.eigen import eigenvalues_within
-from gnomon.statistics.frame import Frame
-from gnomon.statistics.grid import GRID, Integers, Matrix
-from gnomon.statistics.queries import Count, Moments, Query
-from gnomon.table.base import Source
+from gnomon.statistics.grid import Integers, Matrix
+from gnomon.statistics.queries import Moments
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
-from gnomon.table.source import open_source
 
 MECHANISMS: dict[str, MomentMechanism] = {
     "laplace": "upper-laplace",
@@ -93,15 +89,9 @@ class PcaGauss(ModelRelease):
 
     def _check(self, public: Public) -> None:
         super()._check(public)
-        if self.pca not in SOURCES:
-            raise ParameterError(
-                f"The 'pca' parameter of PcaGauss must be one of {', '.join(map(repr, SOURCES))}. Got {self.pca!r} instead."
-            )
-        for name, share in (("pca_share", self.pca_share), ("mean_share", self.mean_share)):
-            if not (isinstance(share, int | float) and 0.01 <= share <= 0.99):
-                raise ParameterError(
-                    f"The '{name}' parameter of PcaGauss must be from 0.01 to 0.99. Got {share!r} instead."
-                )
+        check_choice(self, "pca", SOURCES)
+        check_share(self, "pca_share")
+        check_share(self, "mean_share")
         if self.pca == "analyze-gauss" and public.guarantee.delta == 0 and not public.target.is_none:
             raise ParameterError("The PCA by Gaussian noise (pca='analyze-gauss') needs delta above 0.")
         if public.schema.estimated and self.pca in PURE_SOURCES and public.guarantee.delta > 0:
@@ -113,6 +103,8 @@ class PcaGauss(ModelRelease):
             paper.check(public.guarantee.delta, self.pca)
 
     def _pure(self) -> bool:
+        if self.pca == "analyze-gauss":
+            return False
         schema = self._given_schema()
         estimated = schema is not None and bool(schema.estimated)
         return super()._pure() or (estimated and self.pca in PURE_SOURCES)
@@ -163,7 +155,7 @@ class PcaGauss(ModelRelease):
             box_view(public.m),
             mechanism=MECHANISMS[source],
         )
-        return paper.leading(data.measure(query, first).answer[0].astype(np.float64), P), rest
+        return leading(data.measure(query, first).answer[0].astype(np.float64), P), rest
 
     def _public_directions(self, data: Measurer, public: Public, P: int) -> Matrix | None:
         """Pub-PCA: recorded, so that a replay does not need the public table."""
@@ -214,91 +206,3 @@ class PcaGauss(ModelRelease):
 def auto_dimension(m: int) -> int:
     """The paper sweeps P and reports the best; without an oracle, a tenth of the columns, from 2 to 20."""
     return max(1, min(m, LARGEST_DIMENSION, max(2, round(m / 10))))
-
-
-def box_view(m: int) -> Frame:
-    """Rows as they are encoded, in the ball that holds every row of cells in [-1, 1]."""
-    return Frame.identity(m, radius=math.sqrt(m))
-
-
-@dataclass(frozen=True, eq=False)
-class Eigenvalues(Query):
-    """The P largest eigenvalues of the second moment of all rows, rounded to integers."""
-
-    moments: Moments
-    count: int
-    rows: int  # a bound on the number of rows, for the error of the eigensolver
-
-    @property
-    def error(self) -> float:
-        """How far an eigenvalue may be from the true one, in steps: 2^-48 of GRID^2 n m, which `finish` sees to."""
-        return float(self.rows) * GRID**2 * self.moments.width * 2.0**-48
-
-    @property
-    def statistic(self) -> str:  # type: ignore[override]
-        return f"the {self.count} largest eigenvalues"
-
-    def zero(self) -> Integers:
-        return self.moments.zero()
-
-    def of_batch(self, rows: Any) -> Integers:
-        return self.moments.of_batch(rows)
-
-    def finish(self, total: Integers) -> Integers:
-        top = eigenvalues_within(total[0], self.error)[::-1][: self.count]
-        return np.rint(top).astype(np.int64)
-
-    def noise(self, loss: Spendable) -> Noise:
-        exact = eigenvalues(vector_norm(loss), count=self.count, ball=GRID**2, adjacency=loss.adjacency)
-        return vector_noise(exact.on_grid(1, coordinates=self.count, error=self.error).protecting(loss), loss)
-
-
-def unsupervised(data: Measurer, public: Public, notes: Notes, P: int) -> tuple[Frame, Mixture]:
-    """Algorithm 1 with noise on the P eigenvalues, which are all that its covariance holds; samples are components."""
-    frame = box_view(public.m)
-    loss = public.budget
-    n: float = public.rows
-    if public.n is None:
-        counting, loss = loss.split(0.1, 0.9)
-        n = notes.rows = max(1, int(data.measure(Count("number of rows"), counting).answer))
-    # the error of the eigensolver grows with the rows: a private number of them is bounded by what sums can hold
-    query = Eigenvalues(Moments("", frame), P, public.n or 2**30)
-    noisy = data.measure(query, loss).answer
-    notes.post_processing.append("negative eigenvalues become zero")
-    return components_of(np.diag(np.maximum(noisy / (n * frame.unit**2), 0.0)))
-
-
-def components_of(covariance: Matrix) -> tuple[Frame, Mixture]:
-    """A Gaussian of mean zero over components that nobody can map a row to."""
-    P = len(covariance)
-    return Frame.identity(P, radius=1.0), Mixture(np.ones(1), np.zeros((1, P)), covariance[None])
-
-
-# --- Pub-PCA ---
-
-
-def public_table(table: Any, schema: Schema, p: int) -> Source:
-    """A public table with the features of the private one, and at least P rows."""
-    if table is None:
-        raise ParameterError(
-            "The 'public' parameter of PcaGauss must be a table when pca='public'. Got None instead."
-        )
-    features = Schema(name=schema.name, columns=schema.features)
-    source = open_source(table, None, schema=features)
-    lacking = [column.name for column in features.released if column.name not in source.names]
-    if lacking:
-        raise DataError(f"The public table lacks the column {lacking[0]!r} that the private one has; add it.")
-    if source.n_rows() < max(p, 2):
-        raise DataError(
-            f"The public table has {source.n_rows()} rows, too few for {p} components; "
-            "give more public rows or ask for fewer components."
-        )
-    return source
-
-
-def public_pca(table: Source, schema: Schema, p: int) -> Matrix:
-    """The principal components of a public table, centred by its own mean; free."""
-    encoder = Encoder(Schema(name=schema.name, columns=schema.features))
-    X = np.vstack([encoder.matrix(batch) for batch in table.batches(encoder.columns)])
-    centred = X - X.mean(axis=0)
-    return paper.leading(centred.T @ centred, p)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from gnomon.errors import ParameterError
 from gnomon.methods.gaussian_model_paper import AsPrinted, exactly, gaussians
+from gnomon.methods.principal_components import leading
 from gnomon.methods.public import Notes, Public
 from gnomon.model.mixture import Mixture
 from gnomon.privacy import printed
@@ -25,7 +26,7 @@ from gnomon.privacy.rounding import fraction
 from gnomon.privacy.sensitivity import Norm, Sensitivity
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import GRID, Integers, Matrix
-from gnomon.statistics.queries import Moments, Query
+from gnomon.statistics.queries import Derived, Moments, Query
 from gnomon.table.rows import CELL
 
 Vector = npt.NDArray[np.float64]
@@ -122,15 +123,15 @@ def mixture(
     P = frame.n_components
     mean_loss, covariance_loss = loss.split(mean_share, 1 - mean_share)
     moments = Moments("", frame, public.target, constant=GRID, by_class=True)
-    sizes_query = ClassPart("sizes of the classes, exact as printed", moments)
-    means_query = AsPrinted(ClassPart("means of the classes, as printed", moments), GRID * 2.0 * P)
-    scatter_query = AsPrinted(
-        ClassPart("covariances of the classes, as printed", moments), GRID**2 * float(P * P)
-    )
+    sizes, means, scatter = (ClassPart(moments, part) for part in ("sizes", "means", "covariances"))
     measured = data.measure_all(
-        [(sizes_query, exactly(public)), (means_query, mean_loss), (scatter_query, covariance_loss)]
+        [
+            (sizes, exactly(public)),
+            (AsPrinted(means, GRID * 2.0 * P), mean_loss),
+            (AsPrinted(scatter, GRID**2 * float(P * P)), covariance_loss),
+        ]
     )
-    counts, means, scatter = (one.answer for one in measured)
+    counts, sums, around = (one.answer for one in measured)
     claim = printed.paper_pca_gauss_class_covariance(P, public.rows)
     if not claim.holds:
         notes.caveats.append(
@@ -141,21 +142,15 @@ def mixture(
         "is not protected by any epsilon; only changes within a class are."
     )
     notes.delivered = math.inf
-    sizes = np.maximum(counts, 1).astype(np.float64)
-    found = gaussians(scatter / (sizes[:, None, None] * frame.unit**2), counts / public.rows)
-    return replace(found, means=means / (sizes[:, None] * frame.unit))
+    n = np.maximum(counts, 1).astype(np.float64)
+    found = gaussians(around / (n[:, None, None] * frame.unit**2), counts / public.rows)
+    return replace(found, means=sums / (n[:, None] * frame.unit))
 
 
 def true_mean(data: Measurer, public: Public) -> Vector:
     """The mean of the encoded rows, without noise: what the paper centres by; an event of infinite loss."""
     answer = data.measure(CellSums("mean of the rows, exact as printed", public.m), exactly(public)).answer
     return answer / (float(CELL) * public.rows)
-
-
-def leading(S: Matrix, p: int) -> Matrix:
-    """The p leading eigenvectors (m, p) of a symmetric matrix."""
-    W: Matrix = np.linalg.eigh(S)[1][:, ::-1][:, :p]
-    return W
 
 
 def analyze_gauss_sigma(epsilon: float, delta: float) -> float:
@@ -181,21 +176,10 @@ class CellSums(Query):
 
 
 @dataclass(frozen=True, eq=False)
-class EigenvalueMatrix(Query):
+class EigenvalueMatrix(Derived):
     """The P largest eigenvalues of a moment matrix on a diagonal: the covariance of the principal components."""
 
-    moments: Moments
     count: int
-
-    @property
-    def statistic(self) -> str:  # type: ignore[override]
-        return f"covariance of the {self.count} principal components, as printed"
-
-    def zero(self) -> Integers:
-        return self.moments.zero()
-
-    def of_batch(self, rows: Any) -> Integers:
-        return self.moments.of_batch(rows)
 
     def finish(self, total: Integers) -> Integers:
         top = np.linalg.eigvalsh(total[0].astype(np.float64))[::-1][: self.count]
@@ -206,24 +190,22 @@ class EigenvalueMatrix(Query):
 
 
 @dataclass(frozen=True, eq=False)
-class ClassPart(Query):
-    """Sizes, sums or scatter about the true mean of every class, from its moments, as its words say."""
+class ClassPart(Derived):
+    """Sizes, sums or scatter about the true mean of every class, from its moments."""
 
-    statistic: str
-    moments: Moments
+    summed: Moments
+    part: str
 
-    def zero(self) -> Integers:
-        return self.moments.zero()
-
-    def of_batch(self, rows: Any) -> Integers:
-        return self.moments.of_batch(rows)
+    @property
+    def statistic(self) -> str:  # type: ignore[override]
+        return f"{self.part} of the classes, {'exact ' if self.part == 'sizes' else ''}as printed"
 
     def finish(self, total: Integers) -> Integers:
-        P = self.moments.frame.n_components
+        P = self.summed.frame.n_components
         counts, sums = total[:, P, P] // GRID**2, total[:, :P, P] // GRID
-        if self.statistic.startswith("sizes"):
+        if self.part == "sizes":
             return np.asarray(counts)
-        if self.statistic.startswith("means"):
+        if self.part == "means":
             return np.asarray(sums)
         around = np.einsum("ci,cj,c->cij", sums, sums, 1 / np.maximum(counts, 1))
         return np.asarray(total[:, :P, :P] - np.rint(around).astype(np.int64))
@@ -233,21 +215,10 @@ class ClassPart(Query):
 
 
 @dataclass(frozen=True, eq=False)
-class AnalyzeGauss(Query):
+class AnalyzeGauss(Derived):
     """A moment matrix with mirrored Gaussian noise of the printed standard deviation, for rows of length 1."""
 
-    moments: Moments
     sigma: float
-
-    @property
-    def statistic(self) -> str:  # type: ignore[override]
-        return self.moments.statistic
-
-    def zero(self) -> Integers:
-        return self.moments.zero()
-
-    def of_batch(self, rows: Any) -> Integers:
-        return self.moments.of_batch(rows)
 
     def noise(self, loss: Spendable) -> Noise:
         amount = float(getattr(loss, "mu", math.inf))

@@ -7,11 +7,10 @@ number. The integer row is published with noise, and squared distances are recov
 from __future__ import annotations
 
 import math
-import secrets
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,30 +18,27 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.errors import ParameterError
-from gnomon.methods.planning import MethodPlan, PlannedNoise, advise
+from gnomon.methods.distance_dimension import laplace_dimension
+from gnomon.methods.parameters import check, check_choice, check_positive
 from gnomon.methods.projected_query import Label, ProjectedQuery, View, with_label
 from gnomon.methods.public import Notes, Public
-from gnomon.methods.row_release import RowRelease, attributes_of, even_spread
+from gnomon.methods.row_release import RowRelease, attributes_of
 from gnomon.privacy.guarantee import ApproxDP, Spendable, Unit
 from gnomon.privacy.measure import Measurer
-from gnomon.privacy.sensitivity import Attribute, Norm, Sensitivity, attribute_change, row_change
-from gnomon.projection.gaussian import FINE, gaussian, on_grid, unseeded_gaussian
-from gnomon.projection.orthonormal import haar
-from gnomon.projection.sign import sign
+from gnomon.privacy.sensitivity import Norm, Sensitivity, attribute_change, row_change
+from gnomon.projection.gaussian import FINE
+from gnomon.projection.kinds import PROJECTIONS, seeded, stretch_variance, unseeded
 from gnomon.release.analyst.law import NAME as LAW
 from gnomon.release.analyst.law import RowLaw
-from gnomon.release.analyst.rows import LAPLACE_FOURTH, Distances, Law, recovered
+from gnomon.release.analyst.rows import LAPLACE_FOURTH, Distances, Law, places_of, recovered
 from gnomon.release.map import PublicMap
 from gnomon.statistics.frame import Frame
-from gnomon.statistics.grid import Integers, Matrix
+from gnomon.statistics.grid import Matrix
 from gnomon.table.column import Column
-from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
 from gnomon.table.target import Target
 
-Vector = npt.NDArray[np.float64]
 ROWS = "one row for each record"
-PROJECTIONS = ("gaussian", "orthonormal", "sign")
 WITHHELD = "projection, withheld"
 WITHHELD_WORDS = (
     "it is withheld, drawn by the operating system's randomness, and in no file of this release. The guarantee holds for "
@@ -75,31 +71,16 @@ class ProjectedRows(RowRelease):
     # --- parameters ---
 
     def _unit(self) -> Unit:
-        if self.unit not in ("row", "attribute"):
-            raise ParameterError(
-                f"The 'unit' parameter of {type(self).__name__} must be 'row' or 'attribute'. Got {self.unit!r} instead."
-            )
+        check_choice(self, "unit", ("row", "attribute"))
         return Unit(self.unit)
 
     def _check(self, public: Public) -> None:
         super()._check(public)
         who = type(self).__name__
-        if self.projection not in PROJECTIONS:
-            raise ParameterError(
-                f"The 'projection' parameter of {who} must be 'gaussian', 'orthonormal' or 'sign'. "
-                f"Got {self.projection!r} instead."
-            )
-        if not isinstance(self.publish_projection, bool):
-            raise ParameterError(
-                f"The 'publish_projection' parameter of {who} must be True or False. "
-                f"Got {self.publish_projection!r} instead."
-            )
-        for name, value in (("radius", self.radius), ("label_weight", self.label_weight)):
-            if value is not None and not (isinstance(value, int | float) and 0 < value <= LARGEST):
-                raise ParameterError(
-                    f"The '{name}' parameter of {who} must be a positive number of at most {LARGEST:g}. "
-                    f"Got {value!r} instead."
-                )
+        check_choice(self, "projection", PROJECTIONS)
+        check(self, "publish_projection", isinstance(self.publish_projection, bool), "True or False")
+        check_positive(self, "radius", LARGEST, optional=True)
+        check_positive(self, "label_weight", LARGEST)
         if self.unit == "attribute" and self.radius is not None:
             raise ParameterError(
                 f"The 'radius' parameter of {who} is for unit='row': clipping a row to a ball would spread the change "
@@ -155,21 +136,9 @@ class ProjectedRows(RowRelease):
     def _draw(self, data: Measurer, public: Public, k: int) -> Matrix:
         """From the seed where R is published; else from no seed, and recorded in no file."""
         if self.publish_projection:
-            return self._drawn(public.m, k, public.rng())
-        return data.draw_public(WITHHELD, lambda: self._unseeded(public.m, k), withheld=True) / FINE
-
-    def _unseeded(self, m: int, k: int) -> Integers:
-        R = (
-            unseeded_gaussian(m, k)
-            if self.projection == "gaussian"
-            else self._drawn(m, k, np.random.default_rng(secrets.randbits(256)))
-        )
-        return np.rint(R * FINE).astype(np.int64)
-
-    def _drawn(self, m: int, k: int, rng: np.random.Generator) -> Matrix:
-        if self.projection == "orthonormal":
-            return on_grid(haar(m, k, rng) * math.sqrt(m / k))
-        return (gaussian if self.projection == "gaussian" else sign)(m, k, rng)
+            return seeded(self.projection, public.m, k, public.rng())
+        fresh = partial(unseeded, self.projection, public.m, k)
+        return data.draw_public(WITHHELD, fresh, withheld=True) / FINE
 
     def _view(self, R: Matrix, public: Public) -> View:
         """No encoded row is longer than the box allows: each attribute has length at most 1."""
@@ -230,15 +199,9 @@ class ProjectedRows(RowRelease):
         k, grid = self.n_components_, self._query.grid
         if places is None:
             return np.concatenate([chunk[:, :k] for chunk in self.rows_.chunks()]) / grid
-        asked = self._places(places)
+        asked = places_of(places, self.rows_.rows)
         found: Matrix = self.rows_.take(asked.ravel())[:, :k] / grid
         return found.reshape(*asked.shape, k)
-
-    def _places(self, places: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        asked, n = np.asarray(places), self.rows_.rows
-        if asked.dtype.kind not in "iu" or (asked.size and not 0 <= asked.min() <= asked.max() < n):
-            raise ParameterError(f"The places of records must be integers from 0 to {n - 1}.")
-        return asked.astype(np.int64)
 
     def _released(self, chunk: npt.NDArray[Any], rng: np.random.Generator) -> pa.Table:
         k, label = self.n_components_, self._query.label
@@ -285,10 +248,9 @@ class ProjectedRows(RowRelease):
     @property
     def stretch_variance_(self) -> float:
         """The variance of ||vR||^2 for a unit vector v."""
-        k, m = self.n_components_, self.frame_.n_features
         if not self.drawn:  # what is recovered are distances that the chosen directions show
             return 0.0
-        return 2 * (m - k) / (k * (m + 2)) if self.projection == "orthonormal" else 2 / k
+        return stretch_variance(self.projection, self.frame_.n_features, self.n_components_)
 
 
 @dataclass(eq=False, repr=False)
@@ -317,53 +279,3 @@ class LaplaceRows(ProjectedRows):
         if self.n_components != "auto":
             return int(self.n_components)
         return laplace_dimension(public.encoder, self.epsilon, self.unit, self.projection)
-
-
-# --- the dimension that recovers distances best, from public numbers ---
-
-
-def best_dimension(m: int, squared: float, noise_of: Callable[[int], float], fourth: float) -> int:
-    """The k in 1..m whose distance estimates vary least for pairs at squared distance `squared`; public numbers only.
-
-    `noise_of(k)` is the expected noise deviation of a component at k. With a noise that does not depend on k this is
-    Lemma 5 of DPPro, k = rho^2 / (2 s^2) for Gaussian noise.
-    """
-    choices = range(1, min(m, 1024) + 1)
-    a = np.array([squared])
-    return min(choices, key=lambda k: float(Law(noise_of(k), fourth, 2 / k).variance(a, k)[0]))
-
-
-def expected_l1(encoder: Encoder, unit: str, projection: str, k: int) -> float:
-    """About how far a change reaches in L1 through a random matrix of k columns: for choosing k, not for the noise."""
-    m = encoder.width
-    if unit == "attribute":
-        return 2 * (math.sqrt(2 * k / math.pi) + 0.6 * math.sqrt(2 * math.log(m + 1)))
-    stretch = math.sqrt(m) + (0.8 * math.sqrt(k) if projection != "orthonormal" else 0.0)
-    return 2 * math.sqrt(len(encoder.groups)) * stretch
-
-
-def laplace_dimension(encoder: Encoder, epsilon: float, unit: str, projection: str) -> int:
-    """The dimension at which squared distances of evenly spread rows vary least under Laplace noise."""
-    if math.isinf(epsilon):
-        return encoder.width
-
-    def noise_of(k: int) -> float:
-        return math.sqrt(2) * expected_l1(encoder, unit, projection, k) / epsilon
-
-    return best_dimension(encoder.width, even_spread(encoder), noise_of, LAPLACE_FOURTH)
-
-
-def widest_attribute(attributes: list[Attribute]) -> float:
-    """The largest distance of two codes of one attribute, before any projection."""
-    corners = [np.asarray(attribute.corners) for attribute in attributes]
-    return max(float(np.linalg.norm(c[:, None] - c[None, :], axis=2).max()) for c in corners)
-
-
-def row_plan(name: str, encoder: Encoder, k: int, std: float, mechanism: str, fourth: float) -> MethodPlan:
-    """The plan of a release of projected rows: the relative error of a squared distance of evenly spread rows."""
-    a = even_spread(encoder)
-    error = math.sqrt(float(Law(std, fourth, 2 / k).variance(np.array([a]), k)[0])) / a
-    noise = PlannedNoise(
-        "one component of a row", mechanism, std / math.sqrt(a / 2 / encoder.width), "spreads"
-    )
-    return MethodPlan(name, "rows", k, (noise,), error, advise(error))

@@ -11,6 +11,7 @@ from gnomon.errors import ParameterError
 from gnomon.methods.gaussian_model import LOCATION, gaussian_model
 from gnomon.methods.gaussian_model_paper import MEAN, gaussian_model_as_printed
 from gnomon.methods.model_release import ModelRelease
+from gnomon.methods.parameters import check_choice, is_number
 from gnomon.methods.planning import MethodPlan, moment_plan
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.guarantee import GaussianDP, Guarantee, PureDP, Spendable
@@ -73,10 +74,7 @@ class RonGauss(ModelRelease):
 
     def _check(self, public: Public) -> None:
         super()._check(public)
-        if self.rows not in ("normalise", "clip"):
-            raise ParameterError(
-                f"The 'rows' parameter of RonGauss must be 'normalise' or 'clip'. Got {self.rows!r} instead."
-            )
+        check_choice(self, "rows", ("normalise", "clip"))
         self._mean_share()
         if self.calibration == "paper" and public.guarantee.delta > 0:
             raise ParameterError(
@@ -101,7 +99,7 @@ class RonGauss(ModelRelease):
             return MEAN if self.calibration == "paper" else LOCATION
         given = [part for part in (mu, sigma) if part is not None]
         for part in given:
-            if not isinstance(part, int | float) or isinstance(part, bool) or not 0 < part < self.epsilon:
+            if not is_number(part) or not 0 < part < self.epsilon:
                 raise ParameterError(
                     f"The 'epsilon_mu' and 'epsilon_sigma' parameters of RonGauss must be parts of epsilon = "
                     f"{self.epsilon:g}, between 0 and that. Got {part!r} instead."

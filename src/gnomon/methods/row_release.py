@@ -14,8 +14,10 @@ import pyarrow as pa
 from gnomon.engine.local import in_order
 from gnomon.errors import ParameterError
 from gnomon.methods.base import Release
+from gnomon.methods.parameters import check_choice
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.certificate import Certificate
+from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.mechanism import NoiseLaw
 from gnomon.privacy.noisy_rows import NoisyRows
 from gnomon.privacy.sensitivity import Attribute
@@ -25,7 +27,6 @@ from gnomon.table.encode import Encoder
 from gnomon.table.source import open_source
 
 POST_PROCESSING = 2  # the stream of the seed for what is drawn beside noisy rows, by chunk
-ORDERS = ("shuffled", "kept")
 KEPT_WORDS = "the order of the rows: released row i is record i of the table"
 
 
@@ -49,10 +50,7 @@ class RowRelease(_Fitted):
 
     def _check(self, public: Public) -> None:
         super()._check(public)
-        if self.order not in ORDERS:
-            raise ParameterError(
-                f"The 'order' parameter of {type(self).__name__} must be 'shuffled' or 'kept'. Got {self.order!r} instead."
-            )
+        check_choice(self, "order", ("shuffled", "kept"))
 
     @property
     def permutation_(self) -> npt.NDArray[np.int64] | None:
@@ -113,6 +111,22 @@ class RowRelease(_Fitted):
     def public_map(self) -> PublicMap:
         """What `map.npz` of the release holds."""
         return PublicMap(self.frame_)
+
+
+class GaussianNoise(RowRelease):
+    """Row releases whose noise is Gaussian, as printed and sound: delta is positive."""
+
+    def _pure(self) -> bool:
+        return False
+
+    def _guarantee(self, n: int | None) -> Guarantee:
+        found = super()._guarantee(n)
+        if found.delta == 0:
+            raise ParameterError(
+                f"The 'delta' parameter of {type(self).__name__} must be positive, because its noise is Gaussian; use "
+                "JlLaplace for rows under pure epsilon-DP, or a method that fits a model."
+            )
+        return found
 
 
 def attributes_of(encoder: Encoder) -> list[Attribute]:

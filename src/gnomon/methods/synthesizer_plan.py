@@ -57,7 +57,7 @@ class BudgetPlan:
         columns = len(attributes(public.encoder, 0))
         shares = _shares(public, t)
         losses = split(public.budget, shares)
-        bins = int(min(rows / max(t.planned * count_noise(columns, losses["second"]), 1 / CELL), CELL))
+        bins = _bins(rows, columns, losses["second"], t)
         dimension = class_dimension(rows / blocks, m, blocks, losses["classes"])
         of_class = rows / blocks / max(t.planned * count_noise(columns, losses["class_counts"]), 1 / CELL)
         counted = bins >= t.fewest_bins
@@ -67,7 +67,9 @@ class BudgetPlan:
             left_out |= {"class_lengths", "classes", "class_counts"}
         elif of_class < t.fewest_bins:
             left_out |= {"class_counts"}
-        losses = split(public.budget, _without(shares, left_out))
+        losses = split(public.budget, _without(shares, left_out, "second" if counted else "joint"))
+        if counted:
+            bins = _bins(rows, columns, losses["second"], t)
         values = min(bins, MOST_VALUES)
         parts = _target_bins(m, rows, losses["joint"], t)
         found = attributes(public.encoder, values if counted else 0)
@@ -87,11 +89,17 @@ def _shares(public: Public, t: Tuning) -> dict[str, float]:
     }
 
 
-def _without(shares: dict[str, float], left_out: set[str]) -> dict[str, float]:
-    """What rounds that are left out would have cost goes to the moments."""
+def _bins(rows: float, columns: int, loss: Spendable, t: Tuning) -> int:
+    """How many bins of a column stand out of the noise of counting."""
+    return int(min(rows / max(t.planned * count_noise(columns, loss), 1 / CELL), CELL))
+
+
+def _without(shares: dict[str, float], left_out: set[str], counts: str) -> dict[str, float]:
+    """What rounds that are left out would have cost goes to those like them: counts to counts, moments to moments."""
     kept = {name: share for name, share in shares.items() if name not in left_out}
-    heir = "classes" if "classes" in kept else "joint"
-    return kept | {heir: kept[heir] + sum(shares.values()) - sum(kept.values())}
+    for name in left_out:
+        kept[counts if name == "class_counts" else "joint"] += shares[name]
+    return kept
 
 
 def split(budget: Spendable, shares: dict[str, float]) -> dict[str, Spendable]:

@@ -16,9 +16,9 @@ from gnomon.model.columns import Attribute, Bins, Floats
 from gnomon.model.marginal import (
     Counts,
     Marginal,
+    combined,
     marginal_of,
     marginals,
-    merged,
     missing_share,
     public_bins,
     refined_bins,
@@ -72,11 +72,7 @@ def measure_coordinates(data: Measurer, public: Public, plan: BudgetPlan) -> Mea
     first = _count(data, ask, "counts on the public grid", found, first_bins, plan.losses["first"])
     bins = [refined_bins(a, counts, plan.bins, t) for a, counts in zip(found, first, strict=True)]
     second = _count(data, ask, "counts at the quantiles", found, bins, plan.losses["second"])
-    weight = first[0].noise ** 2 / (first[0].noise ** 2 + second[0].noise ** 2) if first[0].noise else 0.5
-    both = [
-        merged(a, b, weight) if attribute.unordered or attribute.values is not None else b
-        for attribute, a, b in zip(found, first, second, strict=True)
-    ]
+    both = [combined(a, b) for a, b in zip(first, second, strict=True)]
     counted = float(np.mean([counts.rows for counts in both]))
     rows = float(public.n) if public.n is not None else max(counted, 1.0)
     return _coordinates(public, plan, marginals(both, rows, t), rows)
@@ -107,12 +103,12 @@ def _alike(few: tuple[Attribute, ...], counts: list[Counts]) -> list[Counts]:
     marked = [i for i, a in enumerate(few) if a.indicator is not None]
     flags = [i for i, a in enumerate(few) if a.kind == "boolean"]
     if marked:
-        missing = shrunk_to_mean(np.array([counts[i].missing for i in marked]), counts[0].noise)
+        missing = shrunk_to_mean(np.array([counts[i].missing for i in marked]), counts[0].noise[0])
         for i, one in zip(marked, missing, strict=True):
             counts[i] = replace(counts[i], missing=float(one))
     if flags:
         values = np.array([counts[i].values for i in flags])
-        values = np.column_stack([shrunk_to_mean(side, counts[0].noise) for side in values.T])
+        values = np.column_stack([shrunk_to_mean(side, counts[0].noise[0]) for side in values.T])
         for i, pair in zip(flags, values, strict=True):
             counts[i] = replace(counts[i], values=pair)
     return counts
@@ -138,11 +134,12 @@ def _count(
     query = Histogram(words, tuple(_binning(a, b) for a, b in zip(found, bins, strict=True)))
     measured = data.measure(ask(query), loss)
     answers = [part[0].astype(np.float64) for part in query.split(measured.answer)]
-    noise = measured.noise.diagonal
-    clear = noise * clear_deviations(query.bins, isinstance(loss, PureDP))
+    deviations = clear_deviations(query.bins, isinstance(loss, PureDP))
+    values = [h if a.indicator is None else h[:-1] for a, h in zip(found, answers, strict=True)]
+    missing = [0.0 if a.indicator is None else float(h[-1]) for a, h in zip(found, answers, strict=True)]
     return [
-        Counts(b, h, noise, clear) if a.indicator is None else Counts(b, h[:-1], noise, clear, float(h[-1]))
-        for a, b, h in zip(found, bins, answers, strict=True)
+        Counts(b, v, np.full(len(v), measured.noise.diagonal), deviations, gone)
+        for b, v, gone in zip(bins, values, missing, strict=True)
     ]
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gnomon.errors import ParameterError, SchemaError
+from gnomon.errors import ParameterError, SchemaError, columns_instead
 from gnomon.table.domain import Domain
 from gnomon.table.schema import Schema
 from gnomon.table.spec import Mask, Range, inside, points
@@ -46,8 +46,8 @@ class Condition:
         for name, value in given.items():
             column = next((one for one in schema.released if one.name == name), None)
             if column is None:
-                known = ", ".join(one.name for one in schema.released)
-                raise ParameterError(f"The release has no column {name!r}; its columns are {known}.")
+                instead = columns_instead(name, (one.name for one in schema.released))
+                raise ParameterError(f"The release has no column {name!r}; {instead}")
             domains[name] = Domain(column)
             specs[name] = _spec(column.kind, value)
             if specs[name] is not None:

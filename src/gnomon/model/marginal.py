@@ -8,7 +8,7 @@ over all columns together (the mean of noisy counts is unbiased).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,8 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
-from gnomon.model.shrinkage import onto_simplex, shrunk_to_mean
-from gnomon.model.tails import Tail, tail_masses
+from gnomon.model.shrinkage import onto_simplex, posterior_means, shrunk_to_mean
 from gnomon.model.tuning import Tuning
 
 TINY = np.finfo(np.float64).tiny
@@ -78,20 +77,25 @@ class Marginal:
 
 @dataclass(frozen=True)
 class Counts:
-    """Noisy counts of one attribute: its bins (None for unordered values), the counts and their standard deviation.
+    """Noisy counts of one attribute: its bins (None for unordered values), the counts and their standard deviations (B,).
 
-    `clear` is the count that noise hardly reaches in any bin of the table; `missing` a noisy count.
+    `deviations` are those that noise hardly reaches in any bin of the table; `missing` is a noisy count.
     """
 
     bins: Bins | None
     values: Floats
-    noise: float
-    clear: float
+    noise: Floats
+    deviations: float
     missing: float = 0.0
 
     @property
     def rows(self) -> float:
         return float(self.values.sum()) + self.missing
+
+    @property
+    def clear(self) -> npt.NDArray[np.bool_]:
+        """Bins that stand out of the noise."""
+        return np.asarray(self.values >= self.deviations * self.noise)
 
     def support(self, t: Tuning) -> tuple[float, float]:
         """Between which cells rows are seen: bins that stand out, and the core without outer bins that are noise together.
@@ -100,7 +104,7 @@ class Counts:
         """
         assert self.bins is not None
         (low, high), left, right, wide = self.bins.core, self.bins.left, self.bins.right, ~self.bins.atom
-        out = wide & (self.values >= self.clear)
+        out = wide & self.clear
         inside = np.flatnonzero(wide & (left >= low) & (right <= high))
         below, above = (self._first_seen(places, t) for places in (inside, inside[::-1]))
         first, last = left[below].min(initial=1.0), right[above].max(initial=-1.0)
@@ -112,16 +116,16 @@ class Counts:
 
     def _first_seen(self, places: npt.NDArray[np.int64], t: Tuning) -> npt.NDArray[np.int64]:
         """The bins from which on, from the outside in, their sum holds half of a bin's plan of deviations."""
-        bins = np.arange(1, len(places) + 1)
-        seen = np.cumsum(self.values[places]) >= t.planned / 2 * self.noise * np.sqrt(bins)
+        noise = np.sqrt(np.cumsum(self.noise[places] ** 2))
+        seen = np.cumsum(self.values[places]) >= t.planned / 2 * noise
         return places[np.maximum.accumulate(seen)]
 
     def believed(self, t: Tuning) -> Floats:
         """Counts without atoms that do not stand out, and without bins beyond the support."""
         assert self.bins is not None
         h, (low, high) = self.values.copy(), self.support(t)
-        h[self.bins.atom & (h < self.clear)] = 0.0
-        if low <= high or (h >= self.clear).any():
+        h[self.bins.atom & ~self.clear] = 0.0
+        if low <= high or self.clear.any():
             h[~self.bins.atom & ((self.bins.left < low) | (self.bins.right > high))] = 0.0
         return h
 
@@ -144,7 +148,7 @@ def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> B
     if attribute.unordered or attribute.values is not None:
         return first.bins
     assert first.bins is not None
-    seen = np.where(first.values < first.clear, 0.0, first.values)
+    seen = np.where(first.clear, first.values, 0.0)
     spread = np.where(first.bins.atom, 0.0, seen)
     if not spread.any():
         return _around_atom(attribute, first, t)
@@ -153,14 +157,22 @@ def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> B
     coarse = Marginal(first.bins.left, first.bins.right, spread / spread.sum())
     inner = np.unique(coarse.quantile(np.arange(1, bins) / bins))
     octaves = (inner[-1] - inner[0]) * 2.0 ** np.arange(-3, t.octaves - 1)
-    edges = np.concatenate([inner, inner[-1] + octaves, inner[0] - octaves]) if len(inner) > 1 else inner
+    outer = (_at_edges(side, octaves, first.bins) for side in (inner[-1] + octaves, inner[0] - octaves))
+    edges = np.concatenate([inner, *outer]) if len(inner) > 1 else inner
     return replace(interval_bins(edges[np.abs(edges) < 1], attribute), core=(inner[0], inner[-1]))
+
+
+def _at_edges(edges: Floats, steps: Floats, bins: Bins) -> Floats:
+    """Edges moved to those of the first counts, as far as half a step, so that both count the same cells."""
+    known = np.unique([bins.left, bins.right])
+    nearest = known[np.abs(edges[:, None] - known).argmin(axis=1)]
+    return np.asarray(np.where(np.abs(nearest - edges) <= steps / 2, nearest, edges))
 
 
 def _around_atom(attribute: Attribute, first: Counts, t: Tuning) -> Bins:
     """Where only an atom stands out, octaves around it; where nothing does, even bins."""
     assert first.bins is not None
-    if first.values.max() < first.clear:
+    if not first.clear.any():
         return interval_bins(np.linspace(-1, 1, t.bins + 1)[1:-1], attribute)
     atom = float(first.bins.left[np.argmax(np.where(first.bins.atom, first.values, 0.0))])
     steps = 2.0 ** -np.arange(1, t.octaves + 1)
@@ -168,67 +180,79 @@ def _around_atom(attribute: Attribute, first: Counts, t: Tuning) -> Bins:
     return replace(interval_bins(edges[np.abs(edges) < 1], attribute), core=(atom, atom))
 
 
-def merged(first: Counts, second: Counts, weight: float) -> Counts:
-    """Two rounds of counting in the same bins, `weight` of the precision in the second."""
-    values = (1 - weight) * first.values + weight * second.values
-    missing = (1 - weight) * first.missing + weight * second.missing
-    noise = math.hypot((1 - weight) * first.noise, weight * second.noise)
-    return Counts(second.bins, values, noise, second.clear, missing)
+def combined(first: Counts, second: Counts) -> Counts:
+    """The second counts with what the first say of the same rows: where a bin is a union of bins, the mean by precision."""
+    mine, other = (np.arange(len(c.values)) if c.bins is None else c.bins.ends for c in (second, first))
+    shared = np.append(True, np.isin(mine, other))
+    union, last = shared[:-1] & shared[1:], np.searchsorted(other, mine, side="right")
+
+    def inside(part: Floats) -> Floats:
+        return np.diff(np.append(0.0, np.cumsum(part))[np.append(0, last)])
+
+    here, there = np.append(second.noise**2, second.noise[0] ** 2), first.noise[0] ** 2
+    there = np.append(inside(first.noise**2), there)  # last the missing cells
+    share = np.where(np.append(union, True), here / np.maximum(here + there, TINY), 0.0)
+    values = np.append(second.values, second.missing) * (1 - share)
+    values += np.append(inside(first.values), first.missing) * share
+    noise = np.sqrt((1 - share) ** 2 * here + share**2 * there)
+    return replace(second, values=values[:-1], noise=noise[:-1], missing=float(values[-1]))
+
+
+@dataclass(frozen=True)
+class Faint:
+    """Rows of one column that its counts alone do not show: how they lie over its bins, and a noisy count of them."""
+
+    column: int
+    places: npt.NDArray[np.int64]
+    shares: Floats
+    count: float
+    noise: float
 
 
 def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
-    """A marginal for each attribute from its noisy counts, and what single columns cannot show from all of them."""
-    sides = [(j, side) for j, one in enumerate(counts) for side in _sides(one, n, t)]
+    """A marginal for each attribute from its noisy counts; what single columns cannot show, from all columns together."""
+    kinds: dict[str, list[Faint]] = {}
+    for j, one in enumerate(counts):
+        if one.bins is not None and one.bins.core != NOWHERE:
+            for kind, faint in _faint(j, one, one.bins, n, t):
+                kinds.setdefault(kind, []).append(faint)
     beyond: list[dict[int, float]] = [{} for _ in counts]
-    for (j, side), rows in zip(sides, tail_masses([side for _, side in sides], t.least), strict=True):
-        beyond[j] |= dict(zip(side.places, rows, strict=True))
-    return [marginal_of(one, n, t, tail) for one, tail in zip(counts, beyond, strict=True)]
+    for kind, alike in kinds.items():
+        seen, noise = np.array([(f.count, max(f.noise, 1.0)) for f in alike]).T
+        rows, none = posterior_means(seen, noise, max(t.fewest_bins - len(alike), 1))
+        if kind == "beside":  # no column is quite constant beside others that are not
+            rows = np.maximum(rows, t.least * rows.mean())
+        elif kind.startswith("atom"):  # rows at one far cell are believed where they are likelier than none
+            rows = np.where(none < 1 / 2, rows, 0.0)
+        for faint, number in zip(alike, np.where(rows < 1 / 2, 0.0, rows), strict=True):
+            beyond[faint.column] |= dict(zip(faint.places.tolist(), number * faint.shares, strict=True))
+    return [marginal_of(one, n, t, hidden) for one, hidden in zip(counts, beyond, strict=True)]
 
 
-def _sides(counts: Counts, n: float, t: Tuning) -> list[Tail]:
-    """The tails on both sides, outward from where a bin's planned rows lie beyond; or the sides of an atom."""
-    if counts.bins is None or counts.bins.core == NOWHERE:
-        return []
-    (low, high), wide, left, right = counts.bins.core, ~counts.bins.atom, counts.bins.left, counts.bins.right
-    noise, inside = max(counts.noise, 1.0), wide & (left >= low) & (right <= high)
-    planned = max(float(counts.values[inside].sum()) / max(int(inside.sum()), 1), noise)
+def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[tuple[str, Faint]]:
+    """Atoms that do not stand out, and octaves beyond the quantiles; or the sides of an atom that nearly all rows share."""
+    one = np.ones(1)
+    for i in np.flatnonzero(bins.atom & ~counts.clear):
+        yield f"atom {np.fix(bins.left[i])}", Faint(j, np.array([i]), one, counts.values[i], counts.noise[i])
     low, high = counts.support(t)
     if low > high:
-        return []
-    up, down = np.flatnonzero(wide & (left >= high)), np.flatnonzero(wide & (right <= low))[::-1]
-    if low == high:
-        return _atom_sides(counts, n, noise, planned, up, down)
-    believed, every, found = counts.believed(t), np.flatnonzero(wide), []
-    for places, order in ((up, every), (down, every[::-1])):
-        if len(places):
-            beyond = np.cumsum(believed[order][::-1])[::-1]
-            bins = order[np.flatnonzero(beyond >= planned).max(initial=0) :]
-            ends = np.cumsum((right - left)[bins]) / (right - left)[bins[0]]
-            rows = max(float(believed[bins].sum()), noise)
-            found.append(Tail(tuple(places.tolist()), ends, counts.values[bins], noise, rows))
-    return found
-
-
-def _atom_sides(
-    counts: Counts,
-    n: float,
-    noise: float,
-    planned: float,
-    up: npt.NDArray[np.int64],
-    down: npt.NDArray[np.int64],
-) -> list[Tail]:
-    """Beside an atom that nearly all rows share: all rows without those at atoms and on the other side."""
-    at, found = counts.bins.atom & (counts.values >= counts.clear), []  # type: ignore[union-attr]
-    away = n - counts.missing - float(counts.values[at].sum())
-    for places, others in ((up, down), (down, up)):
-        if len(places):
-            total = away - float(counts.values[others].sum())
-            of_total = noise * math.sqrt(max(len(others) + at.sum(), 1))
-            ends = np.arange(1.0, len(places) + 1)
-            found.append(
-                Tail(tuple(places.tolist()), ends, counts.values[places], noise, planned, total, of_total)
-            )
-    return found
+        return
+    up, down = (~bins.atom & side for side in (bins.left >= high, bins.right <= low))
+    for mine, other in ((up, down), (down, up)):
+        places = np.flatnonzero(mine)[:: 1 if mine is up else -1]
+        if low < high:
+            for k, i in enumerate(places):
+                yield (
+                    f"octave {k} {mine is up}",
+                    Faint(j, np.array([i]), one, counts.values[i], counts.noise[i]),
+                )
+        elif len(places):  # all rows without those at atoms and on the other side are here, too
+            rest = other | (bins.atom & counts.clear)
+            here, away = (float((counts.noise[part] ** 2).sum()) for part in (mine, rest))
+            share, left = away / max(here + away, TINY), n - counts.missing - counts.values[rest].sum()
+            count = share * counts.values[mine].sum() + (1 - share) * left
+            width = (bins.right - bins.left)[places]
+            yield "beside", Faint(j, places, width / width.sum(), count, math.sqrt(here * share))
 
 
 def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | None = None) -> Marginal:
@@ -249,16 +273,15 @@ def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | No
         h = onto_simplex(h, n) * (h > 0)
     if not (h > 0).any():  # noise alone: even between the bounds
         h = counts.bins.right - counts.bins.left
-    left, right, h = thinned(counts.bins.left, counts.bins.right, h)
     h = np.maximum(h / h.sum(), LEAST)
-    return Marginal(left, right, h / h.sum(), share)
+    return Marginal(counts.bins.left, counts.bins.right, h / h.sum(), share)
 
 
 def missing_share(counts: Counts, n: float) -> float:
     return min(max(counts.missing / n, 0.0), 1 - 1 / max(n, 2.0))
 
 
-def value_masses(h: Floats, noise: float, n: float, t: Tuning) -> Floats:
+def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Floats:
     """Counts of few values: those that do not stand out share what they have together."""
     faint = h < t.clear * noise
     h = h.copy()
@@ -269,21 +292,6 @@ def value_masses(h: Floats, noise: float, n: float, t: Tuning) -> Floats:
         rest = n - h[faint].sum()
         h[~faint] = np.maximum(onto_simplex(h[~faint], max(rest, 1.0)), LEAST * n)
     return h
-
-
-def thinned(left: Floats, right: Floats, h: Floats) -> tuple[Floats, Floats, Floats]:
-    """An outermost bin ends where rows that thin out from its neighbour's density are spent."""
-    for last in (True, False):
-        wide = np.flatnonzero((left < right) & (h > 0))
-        if len(wide) < 3:
-            return left, right, h
-        i, k = (wide[-1], wide[-2]) if last else (wide[0], wide[1])
-        width = 2 * h[i] * (right[k] - left[k]) / h[k]
-        if width < right[i] - left[i]:
-            cut = left[i] + width if last else right[i] - width
-            left, right = np.insert(left, i + 1, cut), np.insert(right, i, cut)
-            h = np.insert(h, i + last, 0.0)
-    return left, right, h
 
 
 def uniform(attribute: Attribute) -> Marginal:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from gnomon.model.tuning import Tuning
 
 Floats = npt.NDArray[np.float64]
+STEPS = 2**8  # of EM
 
 
 def onto_simplex(counts: Floats, total: float) -> Floats:
@@ -24,10 +25,26 @@ def signal_share(energy: float, noise_energy: float, least: float = 0.0) -> floa
     return max(least, 1 - noise_energy / energy) if energy > 0 else least
 
 
-def shrunk_to_mean(values: Floats, noise: float) -> Floats:
+def shrunk_to_mean(values: Floats, noise: Floats | float) -> Floats:
     """Noisy values of one kind, each moved to their mean as far as the noise explains their spread."""
-    mean = values.mean()
-    return np.asarray(mean + signal_share(float(values.var()), noise**2) * (values - mean))
+    mean, energy = values.mean(), float(np.mean(np.square(noise)))
+    return np.asarray(mean + signal_share(float(values.var()), energy) * (values - mean))
+
+
+def posterior_means(counts: Floats, noise: Floats, zeros: int) -> tuple[Floats, Floats]:
+    """Noisy counts of one kind, many of which may be zero: posterior means, and the chances that there is none.
+
+    The prior is the law of all of them (empirical Bayes by EM, Kiefer and Wolfowitz 1956), with `zeros` more that are zero.
+    """
+    most = max(float((counts / noise).max()), 1.0)
+    sizes = np.append(0.0, 2.0 ** (np.arange(-2, 2 * np.log2(most) + 1) / 2))
+    fit = np.exp(-((counts[:, None] / noise[:, None] - sizes) ** 2) / 2)
+    law = np.full(len(sizes), 1 / len(sizes))
+    for _ in range(STEPS):
+        posterior = fit * law
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        law = (posterior.sum(axis=0) + zeros * (sizes == 0)) / (len(counts) + zeros)
+    return posterior @ sizes * noise, posterior[:, 0]
 
 
 def shrunk_eigenvalues(raw: Floats, noise: float) -> Floats:

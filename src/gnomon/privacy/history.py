@@ -16,7 +16,7 @@ import hmac
 import json
 import math
 import unicodedata
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -86,6 +86,7 @@ class Balance:
     epsilon_spent: float
     delta_spent: float
     charges: int
+    last: str = field(default="", compare=False)  # the hash of the last entry, which stands for all before it
 
     @property
     def epsilon_left(self) -> float | None:
@@ -126,6 +127,7 @@ class History:
             _sum_up([entry.epsilon for entry in spent]),
             _sum_up([entry.delta for entry in spent]),
             len(spent),
+            self.entries[-1].hash if self.entries else "",
         )
 
     def chained(self, entry: Entry) -> Entry:

@@ -119,6 +119,12 @@ class Attribute:
     def number_or_missing(cls, column: int, indicator: int) -> Attribute:
         return cls((column, indicator), ((-1.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
 
+    @property
+    def width(self) -> float:
+        """The largest L2 distance of two corners."""
+        ends = np.asarray(self.corners)
+        return float(np.linalg.norm(ends[:, None] - ends[None, :], axis=2).max())
+
 
 def _count(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:

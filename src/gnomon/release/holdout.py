@@ -10,7 +10,8 @@ Proof. Toss a coin for each record; coins do not look at records, so the law of 
 a multiset and not on its order. Give neighbouring tables the same coins. If the record in which they differ is kept back,
 both releases see the same rows; if not, their rows are neighbours again: one is replaced, so that their number is the
 same, or one is added. Either way P[M(A) in S] <= e^epsilon P[M(B) in S] + delta for these coins, and so for their
-average. Under replace-one the number of released rows is public: it depends on the coins alone.
+average. Under replace-one the number of released rows is public: it depends on the coins alone. A split that leaves too few
+rows is refused there by this number; where the number is private nothing is refused.
 
 What would not do: a coin that is a hash of the record's content. Replacing a record then moves it from one part to the
 other, so that the number of released rows, which is published, tells the two tables apart. Nor would coins by position in
@@ -94,10 +95,13 @@ def hold_out(
     content: str,
     progress: Progress = quiet,
     coins: Coins = tossed,
+    *,
+    private: bool = False,
 ) -> Holdout:
     """Split a table once; a release that was cut short finds the split that it was made with.
 
-    `content` is the owner's print of the table, by which a split is recognised as one of the same table.
+    `content` is the owner's print of the table, by which a split is recognised as one of the same table. Where the number
+    of rows is `private` no split is refused for too few of them: whether there is a release would tell it.
     """
     _check(share)
     folder = place_of(out)
@@ -113,7 +117,7 @@ def hold_out(
     try:
         folder.mkdir(mode=0o700)
         counts = _write(source, schema, share, folder, progress, coins)
-        if min(counts) < LEAST:
+        if min(counts) < LEAST and not private:
             raise DataError("The table has too few rows to keep some of them back; release it whole.")
         _owned(folder / _MANIFEST).write_text(json.dumps({**wanted, "split": split}), encoding="utf-8")
     except OSError as problem:

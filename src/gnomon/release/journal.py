@@ -4,8 +4,8 @@ It lies beside the place of the release, readable by its owner only, and is dele
 first record says which release it belongs to; a release that differs in anything is another one and pays for itself.
 An answer is written before it is used, so that what was measured but not written when the process died was never shown
 to anybody, and is measured again. Noisy rows are too many to write twice: the journal ends where they begin, and whoever
-starts over pays again. One process holds the journal at a time, and a copy of it is no journal (it names its own place
-and file), so that one charge never buys two sets of answers.
+starts over pays again. One process holds the journal at a time, a copy of it is no journal (it names its own place and
+file), and it names the entry of the ledger that paid for it, so that one charge never buys two sets of answers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,23 +59,31 @@ class Journal:
         """The seed of an earlier run that was asked for the same `random_state`: its projections rest on it."""
         if len(self._records) < 2 or json.loads(self._records[0]).get("random_state") != random_state:
             return None
-        return int(self._records[1])
+        return int(json.loads(self._records[1])["seed"])
 
-    def recorded(self, header: dict[str, Any]) -> list[Answer] | None:
-        """The answers of an earlier run of the release that `header` describes, or None where there is none."""
-        if len(self._records) < 2 or self._records[0] != self._header(header):
+    @property
+    def charge(self) -> str:
+        """The hash of the entry of the ledger that paid for the earlier run."""
+        return str(json.loads(self._records[1])["charge"])
+
+    def recorded(self, header: dict[str, Any], charges: Container[str]) -> list[Answer] | None:
+        """The answers of an earlier run of the release that `header` describes, or None where there is none.
+
+        `charges` are the entries of the account: a ledger that lost the one that paid is charged again.
+        """
+        if len(self._records) < 2 or self._records[0] != self._header(header) or self.charge not in charges:
             return None
         pairs = zip(self._records[2::2], self._records[3::2], strict=False)
         return [
             Answer(name.decode(), np.load(io.BytesIO(value), allow_pickle=False)) for name, value in pairs
         ]
 
-    def start(self, header: dict[str, Any], seed: int, answers: Sequence[Answer] = ()) -> None:
+    def start(self, header: dict[str, Any], seed: int, charge: str, answers: Sequence[Answer] = ()) -> None:
         """Begin anew, or go on from earlier answers: written after the charge, so that whoever resumes has paid."""
         self._file.seek(0)
         self._file.truncate()
         self._open = True
-        self._append(self._header(header), str(seed).encode())
+        self._append(self._header(header), json.dumps({"seed": seed, "charge": charge}).encode())
         for answer in answers:
             self.record(answer)
 

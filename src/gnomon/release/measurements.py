@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from gnomon.errors import DataError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
+from gnomon.privacy.guarantee import Guarantee
 from gnomon.privacy.measure import Answer
 from gnomon.privacy.noisy_rows import NoisyRows
 from gnomon.projection.gaussian import FINE
@@ -113,6 +114,16 @@ class Recorded:
         """What the custodian keeps, without which there is no replay."""
         return tuple(answer.statistic for answer in self.answers if answer.withheld)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What these parameters promise to a table of so many rows."""
+        return self._estimator._guarantee(self.rows)
+
+    @property
+    def _estimator(self) -> Release:
+        kind = METHODS[self.method]
+        return kind(**kind.restored(self.parameters), schema=self.schema)
+
     def replay(self, projection: npt.ArrayLike | None = None) -> Release:
         """The fitted method again, from its answers alone; a withheld projection must be given."""
         answers = self.answers
@@ -124,9 +135,7 @@ class Recorded:
                 )
             given = np.rint(np.asarray(projection, dtype=np.float64) * FINE).astype(np.int64)
             answers = tuple(replace(one, value=given) if one.withheld else one for one in answers)
-        kind = METHODS[self.method]
-        estimator = kind(**kind.restored(self.parameters), schema=self.schema)
-        return estimator.replay(self.schema, self.rows, answers, self.seed, made=self.made)
+        return self._estimator.replay(self.schema, self.rows, answers, self.seed, made=self.made)
 
 
 def read_measurements(folder: Path) -> Recorded:

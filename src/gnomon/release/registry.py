@@ -90,7 +90,7 @@ def entry(certificate: Certificate, schema: Schema, *, synthetic: bool) -> dict[
                 },
                 "status": "Draft",
                 "registry_authors": [""],
-                "tier": 3,
+                "tier": _tier(certificate),
             },
         },
         "nist_sp_800_226": _pyramid(certificate),
@@ -134,10 +134,15 @@ def _justification(certificate: Certificate) -> str:
     )
 
 
+def _tier(certificate: Certificate) -> int:
+    """How much of the guarantee is backed by evidence: proofs and a replay where it holds, a bare claim where not."""
+    return 3 if certificate.holds else 1
+
+
 def _pyramid(certificate: Certificate) -> dict[str, Any]:
     """The layers of the document's pyramid, from the top: what a certificate answers and what the publisher must."""
     return {
-        "tier": 3 if certificate.holds else 1,
+        "tier": _tier(certificate),
         "privacy parameters and unit": f"{certificate.privacy.definition}; see privacy_loss",
         "algorithms and correctness": "mechanisms with sensitivity, scale and composition; see implementation",
         "trust model": certificate.privacy.trust,

@@ -99,7 +99,10 @@ def _in_one_sentence(path: Path) -> Iterator[None]:
 
 def _certificate(path: Path) -> tuple[Certificate, bytes]:
     """The certificate, whose last line is a hash of the others, and which is written as gnomon writes it."""
-    certificate, content = read_certificate(path)
+    try:
+        certificate, content = read_certificate(path)
+    except FileNotFoundError:
+        raise VerificationError(f"The folder {str(path)!r} is no release: it has no {CERTIFICATE}.") from None
     if certificate_text(certificate).encode() != content:
         raise VerificationError(f"The file {CERTIFICATE} was changed: it is not what its own last line says.")
     return certificate, content
@@ -176,11 +179,21 @@ def _columns(opened: Opened) -> Schema:
 # --- replay ---
 
 
+def _promise(recorded: measurements.Recorded, certificate: Certificate) -> None:
+    """The parameters of the measurements promise what the certificate does, whatever versions are at hand."""
+    promised = (recorded.method, recorded.parameters.get("calibration"), recorded.rows, recorded.guarantee)
+    if promised != (certificate.method, certificate.calibration, certificate.rows, certificate.guarantee):
+        raise VerificationError(
+            f"The file {CERTIFICATE} promises something else than {measurements.FILE} was made for."
+        )
+
+
 def _replay(opened: Opened, progress: Progress) -> tuple[bool, str]:
     """Make the folder again from schema, parameters, measurements and seed; the same versions must give the same bytes."""
     if not opened.certificate.noise.private:
         return False, "Its noise was fixed for a test, so that it was not replayed."
     recorded = measurements.read_measurements(opened.path)
+    _promise(recorded, opened.certificate)
     if recorded.withheld:
         return False, "The release withholds its projection, so that only its custodian can replay it."
     with tempfile.TemporaryDirectory(prefix="gnomon-") as place:

@@ -352,8 +352,8 @@ EXPERIMENTS = (
             DELIVERED,
             "*labels in the clear* releases the features alone with the printed noise and copies the labels. This is one "
             "way to read a paper that does not say where its labels come from. It gives labels no privacy at any epsilon.",
-            "The lines of the better GAN show the larger of the two values that Table 2 prints for DPGAN and DP-CGAN "
-            "(Xie et al. 2018, Torkzadehmahani et al. 2019, as run by the DPRP paper); dprp-gans runs them.",
+            "The lines of the better GAN show the larger of the two values that Table 2 prints for DPGAN (Xie et al. "
+            "2018) and DP-CGAN (Torkzadehmahani et al. 2019). `dprp-gans` runs them.",
             TUNED,
         ),
         draw=draw2,

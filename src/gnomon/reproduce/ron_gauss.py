@@ -144,7 +144,7 @@ EXPERIMENTS = (
             UNPRINTED,
             "The silhouette is that of the clusters among the released rows, as in the paper, and no row of the table "
             "enters it. Standard normal rows, for which no table was read, have a larger one than the real data in one "
-            "or two dimensions. *silhouette on real rows* assigns held-out real rows to the release's clusters and is 0 "
+            "or two dimensions. *Silhouette on real rows* assigns held-out real rows to the release's clusters and is 0 "
             "where they all fall into one.",
             BESIDE,
             SUBSAMPLED,

@@ -4,16 +4,19 @@ Everything in a frame is public (declared, drawn, or paid for), so anybody may a
 
 Claim. For every encoded row, whatever it holds, `Frame.integers` gives whole numbers q with sum q^2 <= GRID^2, and they
 depend on that row alone: not on its place, its batch, or the rows beside it.
-Proof. Cells are integers. A score map is integer arithmetic. The row is then scaled and rounded cell by cell; its
-product with the projection, whose entries are multiples of 1/FINE, has partial sums below 2^53 by Cauchy and Schwarz
-(`_rows` keeps |Z| below 2^26 and a column of W is at most 1 long), so that BLAS adds integers without error in any
-order. What follows is done row by row in doubles, and `grid.into_ball` checks the result in exact integers.
+Proof. Cells are integers. Scores are looked up in tables of integers, without a rounding (`ScoreTables`). The row is
+then scaled and rounded cell by cell; its product with the projection, whose entries are multiples of 1/FINE, has partial
+sums below 2^53 by Cauchy and Schwarz (`_rows` keeps |Z| below 2^26 and a column of W is at most 1 long), so that BLAS
+adds integers without error in any order. What follows is done row by row in doubles, and `grid.into_ball` checks the
+result in exact integers.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -34,23 +37,58 @@ Vector = npt.NDArray[np.float64]
 FINE = 2.0**22  # entries of a projection are rounded to multiples of 1/FINE
 SCORE = 2**24  # integer steps to a unit of a score
 NEAREST = 2.0**22  # the longest row on the grid that rows are assigned to cells on
-CACHE = 2**18  # cells of a block of rows that stays in a processor's cache
-
-
-BUCKETS = 2**11  # equal parts of the cells' range in which the search for a bin starts
-STARTS = (np.arange(BUCKETS + 1) - BUCKETS // 2) * (2 * CELL // BUCKETS)
+CACHE = 2**17  # cells of a block of rows that stays in a processor's cache
+BUCKETS = 2**20  # of all columns together, in which the search for bins starts
+BEYOND = 2**31 - 1  # no cell is as large
 
 
 def bin_of(ends: Integers, cells: Cells) -> Codes:
     """The place of the first upper end that is not below a cell; the last bin has no end that counts."""
-    inner = ends[:-1]
-    if len(cells) < BUCKETS:
-        return np.asarray(np.searchsorted(inner, cells, side="left"))
-    # Most cells lie in the first bin of their bucket; the others are searched one by one.
-    found: Codes = np.searchsorted(inner, STARTS, side="left")[cells // (2 * CELL // BUCKETS) + BUCKETS // 2]
-    late = np.flatnonzero(np.append(inner, np.iinfo(np.int64).max)[found] < cells)
-    found[late] = np.searchsorted(inner, cells[late], side="left")
-    return found
+    return np.asarray(np.searchsorted(ends[:-1], cells, side="left"))
+
+
+class BinTables:
+    """The bins of several columns side by side, numbered through, and a table that spares most cells the search.
+
+    The range of cells is cut into buckets of 2^shift cells. A bucket is `covered` where all its cells fall into the bin
+    `first` of its first cell.
+    """
+
+    def __init__(self, ends: Sequence[Integers]) -> None:
+        columns = np.arange(len(ends))[:, None]
+        self._keys = np.concatenate([np.append(one[:-1], BEYOND) + (j << 32) for j, one in enumerate(ends)])
+        bits = min(12, max(6, (BUCKETS // len(ends)).bit_length() - 1))
+        self.shift, buckets = 31 - bits, 2**bits + 1  # the last bucket holds the cell CELL alone
+        self.starts = (np.arange(buckets) - buckets // 2) << self.shift
+        self._offset = buckets * columns + buckets // 2
+        self.first = self._search(columns, self.starts)
+        self.covered = self.first == self._search(columns, self.starts + (1 << self.shift) - 1)
+        self._bins = np.where(self.covered, self.first, -1)
+
+    def _search(self, columns: Integers, cells: Integers) -> Codes:
+        return np.asarray(np.searchsorted(self._keys, (columns << 32) + cells))
+
+    def buckets(self, cells: Cells, column: int = 0) -> Codes:
+        """The places (k, n) of the cells of k columns, from `column` on, in a table of columns by buckets."""
+        return np.asarray((cells >> self.shift) + self._offset[column : column + len(cells)])
+
+    def searched(self, cells: Cells, bucket: Codes, places: Codes) -> tuple[Codes, Integers]:
+        """The bins of cells at some places of the flattened array, and these cells: the bucket's first bin, or a search."""
+        some, own = cells.ravel()[places].astype(np.int64), bucket.ravel()[places]
+        found, keys = self.first.take(own), (own // self.first.shape[1] << 32) + some
+        late = np.flatnonzero(self._keys[found] < keys)
+        found[late] = np.searchsorted(self._keys, keys[late])
+        return found, some
+
+    def of(self, cells: Cells, column: int = 0) -> Codes:
+        """The bins (k, n) of the cells (k, n) of k columns, from `column` on, whose first bin is number 0."""
+        bucket = self.buckets(cells, column)
+        found: Codes = self._bins.take(bucket)
+        mixed = np.flatnonzero(found < 0)
+        found.ravel()[mixed], _ = self.searched(cells, bucket, mixed)
+        if column:
+            found -= self.first[column, 0]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +134,59 @@ class ScoreMap:
     low: Integers
     high: Integers
 
-    def of(self, cells: Cells) -> Integers:
-        place = bin_of(self.ends, cells)
-        first = np.append(-CELL, self.ends[:-1] + 1)
-        steps = np.maximum(np.minimum(self.ends, CELL) - first, 1)
-        along = cells.astype(np.int64) - first[place]
-        found: Integers = self.low[place] + along * (self.high - self.low)[place] // steps[place]
-        return found
-
     @property
     def largest(self) -> float:
         """No score is larger in size."""
         return float(max(np.abs(self.low).max(), np.abs(self.high).max())) / SCORE
+
+
+class ScoreTables:
+    """The score maps of several columns side by side.
+
+    Where one bin covers a bucket, scores run evenly from the integer at its first cell to the integer at the next bucket's
+    first cell; in other buckets every cell has an integer.
+
+    Claim. Scores are monotone, stay between the bounds of their bin, and are exact doubles as long as the bounds are
+    below 2^3: the same on every machine.
+    Proof. The integers are floors of the line through a bin. What runs between two of them is never above that line and
+    less than a step 1/SCORE below it, and buckets of a bin meet in one integer. A table holds integers below 2^27 and
+    differences below 2^28; times a place in the bucket, below 2^25, over its width they are sums below 2^53 of one unit.
+    """
+
+    def __init__(self, maps: Sequence[ScoreMap]) -> None:
+        self._bins = BinTables([one.ends for one in maps])
+        self._first = np.concatenate([np.append(-CELL, one.ends[:-1] + 1) for one in maps])
+        self._low = np.concatenate([one.low for one in maps])
+        self._rise = np.concatenate([one.high for one in maps]) - self._low
+        self._steps = np.maximum(
+            np.concatenate([np.minimum(one.ends, CELL) for one in maps]) - self._first, 1
+        )
+        bins, width = self._bins, 1 << self._bins.shift
+        low, high = self._integer(bins.first, bins.starts), self._integer(bins.first, bins.starts + width)
+        self._start = np.where(bins.covered, low / SCORE, np.nan)
+        self._slope = (high - low) / (SCORE * width)
+
+    def _integer(self, place: Codes, cells: Integers) -> Integers:
+        along: Integers = (cells - self._first[place]) * self._rise[place] // self._steps[place]
+        return self._low[place] + along
+
+    def of(self, cells: Cells) -> Matrix:
+        """Scores (m, n) of cells (m, n), a row for each map."""
+        bucket = self._bins.buckets(cells)
+        along = self._slope.take(bucket)
+        along *= cells & ((1 << self._bins.shift) - 1)
+        found: Matrix = self._start.take(bucket)
+        found += along
+        mixed = np.flatnonzero(np.isnan(found))
+        found.ravel()[mixed] = self._integer(*self._bins.searched(cells, bucket, mixed)) / SCORE
+        return found
+
+
+@lru_cache(maxsize=1)  # the passes of a fit share their maps
+def score_tables(scores: tuple[ScoreMap | None, ...]) -> tuple[ScoreTables | None, list[int]]:
+    """The tables of the columns that have a map, and the places of these columns."""
+    maps = {j: one for j, one in enumerate(scores) if one is not None}
+    return ScoreTables(list(maps.values())) if maps else None, list(maps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,71 +258,84 @@ class Frame:
         """Integer rows (n, p + beside) in the ball of radius GRID, room for `beside` coordinates, and their blocks."""
         p = self.n_components
         Q: Matrix = np.empty((p + beside, len(rows))).T
-        blocks = np.zeros(len(rows), dtype=np.int64) if self.blocks > 1 else None
-        step = max(256, CACHE // max(1, self.n_features))
-        for start in range(0, len(rows), step):
-            some = slice(start, start + step)
-            Y, grid, block = self._projected(rows, some)
+        blocks = np.zeros(len(rows), dtype=np.int64)
+        for some, Y, grid, block in self._pieces(rows):
             into_ball(Y, grid, out=Q[some, :p])
-            if blocks is not None and block is not None:
-                blocks[some] = block
-        return Q, blocks
+            blocks[some] = 0 if block is None else block
+        return Q, blocks if self.blocks > 1 else None
 
     def squared_lengths(self, rows: Rows) -> tuple[Vector, float, Codes | None]:
         """Exact squared lengths of rows before they are clipped, the square of the radius, and their blocks."""
-        Y, grid, block = self._projected(rows, slice(None))
-        return np.einsum("ij,ij->i", Y, Y), grid * grid, block
+        squares, unit, blocks = np.empty(len(rows)), 1.0, np.zeros(len(rows), dtype=np.int64)
+        for some, Y, grid, block in self._pieces(rows):
+            squares[some], unit = np.einsum("ij,ij->i", Y, Y), grid * grid
+            blocks[some] = 0 if block is None else block
+        return squares, unit, blocks if self.blocks > 1 else None
 
     def components(self, rows: Rows) -> Matrix:
         """Rows -> components (n, p) in units of the ball, not clipped."""
-        Y, grid, _ = self._projected(rows, slice(None))
-        return Y / grid
+        C: Matrix = np.empty((self.n_components, len(rows))).T
+        for some, Y, grid, _ in self._pieces(rows):
+            np.divide(Y, grid, out=C[some])
+        return C
 
-    def _projected(self, rows: Rows, some: slice) -> tuple[Matrix, float, Codes | None]:
-        """Integer components in units of the ball on a fine grid, that grid, and the blocks of the rows."""
+    def _pieces(self, rows: Rows) -> Iterator[tuple[slice, Matrix, float, Codes | None]]:
+        """Integer components of some rows after others, in units of the ball on a fine grid, that grid, and their blocks.
+
+        Columns stay contiguous all the way: rows are few at a time, and stay in a processor's cache.
+        """
         longest = 1.001 if self.normalise else 1.001 * self._longest
         grid = fine_grid(float(((longest + np.linalg.norm(self.offset, axis=1)) / self.radius).max()))
+        W = None if self.projection is None else np.rint(self.projection.T * FINE)
+        step = max(256, CACHE // max(1, self.n_features))
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            Y, block = self._projected(rows, some, W, grid)
+            yield some, np.rint(Y, out=Y), grid, block
+
+    def _projected(
+        self, rows: Rows, some: slice, W: Matrix | None, grid: float
+    ) -> tuple[Matrix, Codes | None]:
         X = self._scored(rows, some)
-        plain = self.projection is None and not self.normalise and math.isinf(self.row_norm)
-        if plain and self.blocks == 1:
-            radius = float(self.radius[0])
-            Y = X * (self.weight * (grid / radius))
+        if W is None and not self.normalise and math.isinf(self.row_norm) and self.blocks == 1:
+            X *= self.weight * (grid / self.radius)
             shift = self.offset[0] + self.weight * self.centre
             if shift.any():
-                Y -= shift * (grid / radius)
-            return np.rint(Y, out=Y), grid, None
+                X -= shift * (grid / self.radius)
+            return X, None
         Y, fine = self._rows(X)
-        if self.projection is not None:
-            Y = Y @ np.rint(self.projection * FINE)
-            fine *= FINE
+        if W is not None:
+            Y, fine = (W @ Y.T).T, fine * FINE
         block = self._block(Y, fine, None if rows.codes is None else rows.codes[some])
+        scale, offset = grid / (fine * self.radius), self.offset * (grid / self.radius)[:, None]
         if block is None:
-            radius, offset = float(self.radius[0]), self.offset[0]
-            Y *= grid / (fine * radius)
+            Y *= scale
             if offset.any():
-                Y -= offset * (grid / radius)
+                Y -= offset
         else:
-            radii = self.radius[block][:, None]
-            Y *= grid / (fine * radii)
-            Y -= self.offset[block] * (grid / radii)
-        return np.rint(Y, out=Y), grid, block
+            Y *= scale[block][:, None]
+            Y -= offset.T.take(block, axis=1).T
+        return Y, block
 
     def _scored(self, rows: Rows, some: slice) -> Matrix:
-        X: Matrix = rows.cells[some].astype(np.float64)
-        X *= 1.0 / CELL
-        for column, score in enumerate(self.scores):
-            if score is not None:
-                X[:, column] = score.of(rows.cells[some, column])
-                X[:, column] *= 1.0 / SCORE
+        cells = rows.cells[some]
+        tables, columns = score_tables(self.scores)
+        if tables is not None and len(columns) == cells.shape[1]:
+            X = tables.of(cells.T).T
+        else:
+            X = np.multiply(cells, 1.0 / CELL, dtype=np.float64)
+            if tables is not None:
+                X[:, columns] = tables.of(cells.T[columns]).T
         for column, indicator in self.missing:
-            X[rows.cells[some, indicator] > 0, column] = self.centre[column]
+            X[cells[:, indicator] > 0, column] = self.centre[column]
         return X
 
     def _rows(self, X: Matrix) -> tuple[Matrix, float]:
-        """Integer rows before the projection, and the grid that they are on."""
+        """Integer rows before the projection, in the place of X, and the grid that they are on."""
         fine = fine_grid(max(1.0, self._longest))
-        Z = (X - self.centre) * (self.weight * fine)
-        np.rint(Z, out=Z)
+        X -= self.centre
+        X *= self.weight * fine
+        Z = np.rint(X, out=X)
         if self.normalise:
             unit_rows(Z, fine)
         if self.mean is not None:
@@ -253,7 +345,7 @@ class Frame:
             shorten(Z, self.row_norm * fine)
         return Z, fine
 
-    @property
+    @cached_property
     def _longest(self) -> float:
         """No row of scores is longer than this once it is moved and scaled."""
         largest = np.array([1.0 if score is None else score.largest for score in self.scores] or 1.0)
@@ -272,8 +364,9 @@ class Frame:
         rows, centres = np.rint(Y * (scale / fine)), np.rint(self.offset * scale).reshape(groups, cells, -1)
         found = of_class * cells
         for group in range(groups):
-            mine = of_class == group
-            far = (centres[group] ** 2).sum(axis=1) - 2 * (rows[mine] @ centres[group].T)
+            mine = np.flatnonzero(of_class == group)
+            own = rows if len(mine) == len(rows) else rows.T.take(mine, axis=1).T
+            far = (centres[group] ** 2).sum(axis=1) - 2 * (own @ centres[group].T)
             found[mine] += np.argmin(far, axis=1)
         return found
 

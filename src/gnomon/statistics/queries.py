@@ -11,6 +11,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +21,7 @@ import numpy.typing as npt
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import MomentMechanism, Noise, draw, moment_noise, vector_noise, vector_norm
 from gnomon.privacy.sensitivity import Norm, Sensitivity, block_sums, histogram, located_sum
-from gnomon.statistics.frame import Binning, Frame, bin_of
+from gnomon.statistics.frame import BEYOND, CACHE, Binning, BinTables, Frame, bin_of
 from gnomon.statistics.grid import GRID, Integers, Matrix
 from gnomon.table.rows import Codes, Rows
 from gnomon.table.target import NO_TARGET, Target
@@ -75,6 +77,26 @@ class VectorQuery(Query):
 
 
 @dataclass(frozen=True, eq=False)
+class Derived(Query):
+    """A query of what follows from the sums of another: `finish`, the noise or its release are its own."""
+
+    summed: Query
+
+    @property
+    def statistic(self) -> str:  # type: ignore[override]
+        return self.summed.statistic
+
+    def zero(self) -> Integers:
+        return self.summed.zero()
+
+    def of_batch(self, rows: Any) -> Integers:
+        return self.summed.of_batch(rows)
+
+    def finish(self, total: Integers) -> Integers:
+        return self.summed.finish(total)
+
+
+@dataclass(frozen=True, eq=False)
 class Histogram(VectorQuery):
     """How many rows fall into each bin of several attributes, (L, bins of all attributes), for all rows or by class."""
 
@@ -95,16 +117,8 @@ class Histogram(VectorQuery):
         return np.zeros((self.blocks, self.bins), dtype=np.int64)
 
     def of_batch(self, rows: Rows) -> Integers:
-        start = 0
-        found = self.zero()
-        for one in self.binnings:
-            place = one.of(rows)
-            if self.by_class and rows.codes is not None:
-                place = place + rows.codes * one.bins
-            counts = np.bincount(place, minlength=self.blocks * one.bins).reshape(self.blocks, one.bins)
-            found[:, start : start + one.bins] = counts
-            start += one.bins
-        return found
+        codes = rows.codes if self.by_class else None
+        return _counts(self.binnings, _tables(self.binnings), rows, codes, self.blocks)
 
     def sensitivity(self, norm: Norm, loss: Spendable) -> Sensitivity:
         return histogram(norm, columns=len(self.binnings), adjacency=loss.adjacency).protecting(loss)
@@ -120,6 +134,52 @@ class Histogram(VectorQuery):
         """The counts (L, bins) of each attribute."""
         ends = np.cumsum([one.bins for one in self.binnings])[:-1]
         return np.split(answer, ends, axis=1)
+
+
+@lru_cache(maxsize=1)  # of the pass that is under way
+def _tables(binnings: tuple[Binning, ...]) -> BinTables | None:
+    """The bins of numbers, where there are any; missing cells have a last bin that no cell reaches by itself."""
+    found = [
+        one.ends if one.indicator is None else np.append(one.ends[:-1], [BEYOND, BEYOND])
+        for one in binnings
+        if one.ends is not None
+    ]
+    return BinTables(found) if found else None
+
+
+def _counts(
+    binnings: tuple[Binning, ...],
+    tables: BinTables | None,
+    rows: Rows,
+    codes: Codes | None = None,
+    blocks: int = 1,
+    column: int = 0,
+) -> Integers:
+    """How many rows of each block fall into each bin, (blocks, bins); numbers have the tables' columns from `column` on."""
+    numbers = [one for one in binnings if one.ends is not None]
+    columns, ends = [one.columns[0] for one in numbers], np.cumsum([0, *(one.bins for one in numbers)])
+    counts = np.zeros((blocks, int(ends[-1])), dtype=np.int64)
+    step = max(256, CACHE // max(1, len(columns)), blocks)  # more cells than bins
+    for some in (slice(start, start + step) for start in range(0, len(rows), step)):
+        if tables is not None and numbers:
+            places = tables.of(rows.cells.T[columns, some], column)
+            for one, own, end in zip(numbers, places, ends[1:], strict=True):
+                if one.indicator is not None:
+                    own[rows.cells[some, one.indicator] > 0] = end - 1
+            counts += _by_code(places, None if codes is None else codes[some], *counts.shape)
+    of_numbers = iter(np.split(counts, ends[1:-1], axis=1))
+    parts = [
+        _by_code(one.of(rows), codes, blocks, one.bins) if one.ends is None else next(of_numbers)
+        for one in binnings
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def _by_code(places: Codes, codes: Codes | None, blocks: int, bins: int) -> Integers:
+    """How many rows have each place, by block; `places` is the caller's to give away."""
+    if codes is not None:
+        places += codes * bins
+    return np.bincount(places.ravel(), minlength=blocks * bins).reshape(blocks, bins)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +256,8 @@ class RowSum(VectorQuery):
         if self.constant:
             Q[:, -1] = self.constant
         found = self.zero()
-        for b, some in _by_block(_block_of(block, rows, self.by_class), self.blocks):
-            found[b] = Q[some].sum(axis=0)
+        for b, some in _by_block(Q, _block_of(block, rows, self.by_class), self.blocks):
+            found[b] = some.sum(axis=0)
         return found
 
     def sensitivity(self, norm: Norm, loss: Spendable) -> Sensitivity:
@@ -307,8 +367,8 @@ class Moments(Query):
     def of_batch(self, rows: Rows) -> Integers:
         Q, block = self.integers(rows)
         found = self.zero()
-        for b, some in _by_block(_block_of(block, rows, self.by_class), self.blocks):
-            found[b] = gram(Q[some])
+        for b, some in _by_block(Q, _block_of(block, rows, self.by_class), self.blocks):
+            found[b] = gram(some)
         return found
 
     def noise(self, loss: Spendable) -> Noise:
@@ -328,14 +388,16 @@ def _block_of(block: Codes | None, rows: Rows, by_class: bool) -> Codes | None:
     return _codes(rows) if block is None and by_class and rows.codes is not None else block
 
 
-def _by_block(block: Codes | None, blocks: int) -> Any:
-    """The places of the rows of each block that has any."""
+def _by_block(Q: Matrix, block: Codes | None, blocks: int) -> Iterator[tuple[int, Matrix]]:
+    """The rows of each block that has any, with contiguous columns."""
     if block is None or blocks == 1:
-        return [(0, slice(None))]
-    order = np.argsort(block, kind="stable")
-    ends = np.searchsorted(block[order], np.arange(blocks), side="right")
-    starts = np.append(0, ends[:-1])
-    return [(b, order[s:e]) for b, (s, e) in enumerate(zip(starts, ends, strict=True)) if e > s]
+        yield 0, Q
+        return
+    order = np.argsort(block.astype(np.min_scalar_type(blocks)), kind="stable")
+    ends = np.cumsum(np.bincount(block, minlength=blocks))
+    for b, (start, end) in enumerate(pairwise([0, *ends])):
+        if end > start:
+            yield b, Q.T.take(order[start:end], axis=1).T
 
 
 def gram(Q: Matrix) -> Integers:
@@ -348,10 +410,10 @@ def gram(Q: Matrix) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyMax(Query):
+class NoisyMax(Derived):
     """The place of the largest of a few scores: only the place is published.
 
-    `scores` is a query whose every number changes by at most `change` when one record does; `public` is added to them.
+    `summed` are scores, of which each changes by at most `change` when one record does; `public` is added to them.
 
     Claim. Discrete Laplace noise of scale 2 change / epsilon on every score makes the chosen place epsilon-DP, however
     many candidates there are.
@@ -361,22 +423,11 @@ class NoisyMax(Query):
     Laplace noise of scale 2 change / epsilon. Average over the other noises. Worst pair: one score falls, all others rise.
     """
 
-    scores: Query
     change: int
     public: tuple[int, ...]
 
-    @property
-    def statistic(self) -> str:  # type: ignore[override]
-        return self.scores.statistic
-
-    def zero(self) -> Integers:
-        return self.scores.zero()
-
-    def of_batch(self, rows: Rows) -> Integers:
-        return self.scores.of_batch(rows)
-
     def finish(self, total: Integers) -> Integers:
-        return self.scores.finish(total) + np.asarray(self.public, dtype=np.int64)
+        return self.summed.finish(total) + np.asarray(self.public, dtype=np.int64)
 
     def noise(self, loss: Spendable) -> Noise:
         shift = Sensitivity(Norm.L1, 2 * self.change, adjacency=loss.adjacency).protecting(loss)  # type: ignore[arg-type]
@@ -456,14 +507,12 @@ class ClassHistogram(VectorQuery):
         return np.zeros(int(self._places()[-1]), dtype=np.int64)
 
     def of_batch(self, rows: Rows) -> Integers:
-        found, places = self.zero(), iter(self._places())
         codes = np.zeros(len(rows), dtype=np.int64) if rows.codes is None else rows.codes
+        tables, column, found = _tables(tuple(chain(*self.binnings))), 0, []
         for c, of_class in enumerate(self.binnings):
-            some = rows.take(codes == c)
-            for one in of_class:
-                start = next(places)
-                found[start : start + one.bins] = np.bincount(one.of(some), minlength=one.bins)
-        return found
+            found.append(_counts(of_class, tables, rows.take(np.flatnonzero(codes == c)), column=column)[0])
+            column += sum(one.ends is not None for one in of_class)
+        return np.concatenate(found)
 
     def sensitivity(self, norm: Norm, loss: Spendable) -> Sensitivity:
         columns = max(len(of_class) for of_class in self.binnings)
@@ -516,15 +565,16 @@ class CellMoments(Query):
         return np.zeros(self._once + twice, dtype=np.int64)
 
     def of_batch(self, rows: Rows) -> Integers:
-        Q, block = self.frame.integers(rows)
         p, K, L = self.frame.n_components, self.frame.blocks, self.classes
-        second = np.zeros((L, p, p), dtype=np.int64)
-        first, counts = np.zeros((K, p), dtype=np.int64), np.zeros(K, dtype=np.int64)
-        for b, some in _by_block(block, K):
-            first[b] = Q[some].sum(axis=0).astype(np.int64)
-            counts[b] = len(rows) if isinstance(some, slice) else len(some)
-        for c, some in _by_block(None if block is None else block // (K // L), L):
-            second[c] = gram(Q[some])
+        k = K // L
+        Q, block = self.frame.integers(rows, k)
+        Q[:, p:] = 0  # a one-hot of the cell beside z: one matrix has second moments, sums and counts
+        Q[np.arange(len(rows)), p if block is None else p + block % k] = 1
+        whole = np.zeros((L, p + k, p + k), dtype=np.int64)
+        for c, some in _by_block(Q, None if block is None else block // k, L):
+            whole[c] = gram(some)
+        second, first = whole[:, :p, :p], whole[:, p:, :p]
+        counts = np.einsum("lii->li", whole[:, p:, p:]).ravel()
         upper = np.triu_indices(p, 1)
         once = [np.einsum("lii->li", second).ravel(), counts * self.constant**2]
         twice = [second[:, upper[0], upper[1]].ravel(), (first * self.constant).ravel()]

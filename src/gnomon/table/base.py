@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from gnomon.errors import DataError
+from gnomon.errors import DataError, columns_instead
 
 if TYPE_CHECKING:
     from gnomon.engine.base import Engine
@@ -91,9 +91,8 @@ class Source(ABC):
         present = set(self.names)
         lacking = [name for name in columns if name not in present]
         if lacking:
-            raise DataError(
-                f"{self.label} has no column {lacking[0]!r}; its columns are {', '.join(self.names)}."
-            )
+            instead = columns_instead(lacking[0], self.names)
+            raise DataError(f"{self.label} has no column {lacking[0]!r}; {instead}")
         with reading(self.label):
             found = (batch.select(columns) for batch in self._read(columns, rows, raw))
             yield from _of_equal_length(found if as_written else map(self._converted, found), rows)

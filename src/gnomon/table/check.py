@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gnomon.errors import DataError
+from gnomon.errors import DataError, columns_instead
 from gnomon.table.cells import UNKNOWN, Mask
 from gnomon.table.codec import Codec, codec, target_codec
 from gnomon.table.column import Column
@@ -238,10 +238,8 @@ def _lacking(source: Source, schema: Schema) -> Iterator[str]:
     for column in schema.released:
         if column.name not in source.names:
             role = "target" if column.role == "target" else "column"
-            yield (
-                f"{source.label} has no {role} {column.name!r}; its columns are {', '.join(source.names)}: "
-                "correct the schema or the table."
-            )
+            instead = columns_instead(column.name, source.names)
+            yield f"{source.label} has no {role} {column.name!r}; {instead}"
 
 
 def _too_few(source: Source, rows: int) -> str:

@@ -30,7 +30,7 @@ def _of_column(source: Source, column: Column) -> Iterator[str]:
         return
     cells = [cell.strip() for cell in array.to_pylist() if cell is not None and cell.strip()]
     form = source.text_form if isinstance(source, CsvSource) else None
-    where = f"The cells of column {column.name!r} look like"
+    where = f"The column {column.name!r} has cells that look like"
     if column.kind == "number" and form is not None:
         found = number_form([cells], form)
         said = [

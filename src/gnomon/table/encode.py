@@ -23,10 +23,11 @@ from gnomon.table.codec.base import Steps
 from gnomon.table.column import Scalar
 from gnomon.table.mend import Mender
 from gnomon.table.persons import Bounding
-from gnomon.table.rows import Layout, Loaded, Part, Rows, batch_rows, on_grid
+from gnomon.table.rows import MOST_ROWS, Layout, Loaded, Part, Rows, batch_rows, on_grid
 from gnomon.table.schema import Schema
 from gnomon.table.target import NO_TARGET, Target
 
+TOO_LONG = "The table has 2^30 rows or more, past what exact integer sums hold; split it."
 Values = NDArray[np.int64] | NDArray[np.float64]  # of a target: codes of classes, or numbers in [-1, 1]
 
 
@@ -235,7 +236,7 @@ class EncodedRows:
     @cached_property
     def kept(self) -> Kept:
         """The rows as the engine wrote them."""
-        return written_once(
+        found = written_once(
             self._source,
             tuple(self._encoder.columns),
             self._encoder,
@@ -243,6 +244,9 @@ class EncodedRows:
             self._engine,
             self._progress,
         )
+        if found.n >= MOST_ROWS:  # a private number is not asked for before
+            raise DataError(TOO_LONG)
+        return found
 
 
 def bounding_of(schema: Schema) -> Bounding | None:

@@ -63,7 +63,7 @@ _KEYS = set(
     re.findall(
         r"\w+",
         "id ids key uuid guid ssn mrn iban email mail phone telephone mobile address street surname firstname lastname "
-        "fullname patient patientid name passport",
+        "fullname patient patientid name passport fallnummer patientennummer kundennummer vorname nachname anschrift",
     )
 )
 _REMARKS = set(

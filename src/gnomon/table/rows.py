@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 CELL = 2**30  # integer steps to a unit: an encoded cell lies in [-CELL, CELL]
 IN_MEMORY = 2**26  # bytes
+MOST_ROWS = 2**30  # of a table: a product of two grid steps is below 2^33, and their sums stay within 64 bits
 BATCH = 16_384  # rows: a hundred columns of them stay near a processor's cache
 BATCH_CELLS = 2**23  # of a batch, so that memory stays flat for thousands of columns
 
@@ -58,7 +59,7 @@ class Rows:
         """Some of the rows, by a mask or by places."""
         codes, target = self.codes, self.target
         return Rows(
-            self.cells[chosen],
+            self.cells.T[:, chosen].T,
             None if codes is None else codes[chosen],
             None if target is None else target[chosen],
         )

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gnomon.errors import SchemaError
+from gnomon.errors import SchemaError, columns_instead
 from gnomon.table import toml
 from gnomon.table.column import Column, Kind, Scalar, value_key
 from gnomon.table.form import TextForm
 from gnomon.table.mend import Mender
 from gnomon.table.pattern import assign, is_pattern
+from gnomon.table.rows import MOST_ROWS
 from gnomon.table.rules import read_rules
 from gnomon.table.values_file import read_values
 
@@ -29,7 +30,7 @@ FORMAT = 2
 POLICIES = ("missing",)  # what [defaults] may hold: rules for cells, never bounds
 LARGEST = 2**24  # characters of a schema that somebody sends
 OTHER = "other"  # the category of rows whose own was too rare to be found
-MOST_ROWS, MOST_PER_PERSON = 2**30, 2**16
+MOST_PER_PERSON = 2**16
 _TABLE = {  # the keys of [table]
     "name": "text",
     "account": "text",
@@ -276,8 +277,8 @@ class Schema(BaseModel):
         for column in self._known:
             if column.name == name:
                 return column
-        known = ", ".join(column.name for column in self.columns)
-        raise SchemaError(f"The schema has no column {name!r}; its columns are {known}.")
+        instead = columns_instead(name, (column.name for column in self.columns))
+        raise SchemaError(f"The schema has no column {name!r}; {instead}")
 
     @property
     def budget_account(self) -> str:

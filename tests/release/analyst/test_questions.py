@@ -142,6 +142,19 @@ def test_distances_of_dprp_are_those_of_its_frame(tmp_path: Path) -> None:
     assert folder(tmp_path / "printed", printed).distances(0, 1).standard_error > 0
 
 
+def test_answers_about_clipped_rows_say_so(exact: Opened, tmp_path: Path) -> None:
+    clipped = folder(tmp_path / "clipped", gn.DpPro(4.0, 1e-6, schema=SCHEMA, n_components=3, radius=1.25))
+    for counts in (
+        clipped.query("age"),
+        clipped.marginal("ward").counts,
+        clipped.marginal(["ward", "smoker"]).counts,
+    ):
+        assert counts.about.endswith("; of rows clipped to length 1.25")
+    whole = folder(tmp_path / "whole", gn.DpPro(4.0, 1e-6, schema=SCHEMA, n_components=3, radius=9.0))
+    for opened in (whole, exact):
+        assert "clipped" not in opened.query("age").about
+
+
 def test_released_intervals_hold_by_the_noise_that_releases_draw() -> None:
     """The same coverage with the mechanism's own noise and projections, which no seed fixes: wide margins."""
     found = []
@@ -244,6 +257,8 @@ def test_the_commands_print_what_the_library_answers(
     )
     together = said(capsys, "query", rows, "ward=north", "ward=south", "--together")["answers"]
     assert len(together) == 1
+    twice = said(capsys, "query", rows, "age", "2*age", "--together")["answers"]
+    assert twice[0]["sum_over_all_rows"] == pytest.approx(exact.query({"age": 3}).value[0])
     found = said(capsys, "marginal", drawn, "ward", "outcome")
     assert found["about"] == MODEL
     assert found["answers"][0]["standard_error"] is None

@@ -168,7 +168,7 @@ export async function budgetView(main) {
       h("p", {}, `${found.private_rows ? `About ${found.rows.toLocaleString("en")} rows (their number is private)` : `${found.rows.toLocaleString("en")} rows (their number is public)`}, ${plural(found.released, "released column")}, for ${found.protects}. No cell was read.`),
       found.weak.map((one) => alertBox("warn", one)),
       found.methods.length ? judged : null,
-      found.estimated.length ? h("p", { class: "note" }, `A part of the budget goes to what is estimated of: ${found.estimated.join(", ")}.`) : null,
+      found.estimated ? h("p", { class: "note" }, found.estimated) : null,
       h("details", { open: byMethod, ontoggle: (event) => { byMethod = event.target.open; } }, h("summary", {}, `By method: auto means ${found.auto}, and ${plural(found.methods.length - 1, "other")} could keep this promise`), auto ? h("p", {}, auto.advice) : null, methods(found)),
       found.elsewhere ? h("p", { class: "note" }, found.elsewhere) : null,
       found.methods.length ? h("p", { class: "next" }, h("a", { class: "button main", href: `#/p/${store.project.id}/release` }, "Go on to the release →")) : alertBox("bad", "No method can keep this promise for this schema; change the budget."));

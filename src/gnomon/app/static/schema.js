@@ -71,7 +71,7 @@ const FILTERS = [
 
 export async function schemaView(main) {
   let filter = "all";
-  const search = h("input", { type: "search", placeholder: "Search, or a pattern such as lab_*", autocomplete: "off", "aria-label": "Search columns" });
+  const search = h("input", { type: "search", placeholder: "Search, or a pattern: lab_*", autocomplete: "off", "aria-label": "Search columns" });
   const chips = h("div", { class: "chips", role: "group", "aria-label": "Show" });
   const bulk = h("div", { class: "bulk" });
   const gaps = h("div", { class: "gaps" });

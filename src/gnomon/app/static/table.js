@@ -1,7 +1,7 @@
 // Step 1: a file, a folder or a database query on this machine, and where its schema lies.
 import { call } from "./api.js";
 import { choosePath, pathField } from "./chooser.js";
-import { alertBox, become, button, choice, field, h } from "./dom.js";
+import { alertBox, become, button, field, h } from "./dom.js";
 import { fill, store } from "./store.js";
 
 export async function tableView(main) {
@@ -24,15 +24,13 @@ export async function tableView(main) {
       become(next, alertBox("bad", problem.message));
       return;
     }
-    const kept = found.before ?? found.existing.find((one) => one.endsWith("/schema.toml")) ?? null;
+    const kept = found.before;
     const problem = h("div", {});
     const fresh = pathField("A new schema is written to", { purpose: "folder", value: found.new });
     const old = h("div", { class: "field" });
     const which = h("fieldset", { class: "plain" }, h("legend", {}, "Its schema: what everyone may know of it"));
     const radio = (value, words, checked) => h("label", { class: "radio" }, h("input", { type: "radio", name: "which", value, checked, onchange: sync }), words);
-    const existing = choice(found.existing.map((one) => [one, one.split(/[\\/]/).pop()]), kept);
     const other = pathField("The schema", { purpose: "schema", value: kept ?? found.existing[0] ?? "" });
-    existing.addEventListener("change", () => { other.input.value = existing.value; });
     which.append(radio("new", "Draft a new one from names and types", !kept), radio("old", "Go on with one that exists", Boolean(kept)));
     old.append(other);
     function sync() {

@@ -37,8 +37,9 @@ class BlockiGauss(Compared, ModelRelease):
     R A is published for a matrix R of r independent rows of standard normals and a table A whose singular values are
     lifted by w; (R A)'(R A)/r - w^2 I then estimates A'A.
 
-    Guarantee: (epsilon, delta)-DP, delta > 0, for replacing one record, its label included; n public. No pure epsilon
-    is possible: the densities of the sketches of neighbours have an unbounded ratio.
+    Guarantee: (epsilon, delta)-DP, delta > 0, for replacing one record, its label included, with n public; or for
+    adding or removing one, with n private. No pure epsilon is possible: the densities of the sketches of neighbours have
+    an unbounded ratio.
 
     Differs from the paper: w is found from the exact Renyi divergence of the worst neighbours
     (`gnomon.methods.baseline.sketch`) instead of a tail bound; w^2 is added to A'A, which is the same as lifting the

@@ -38,8 +38,8 @@ class ExponentialMechanism(Compared, ModelRelease):
     all databases of s rows are candidates; D is scored by -max_q |q(D) - q(table)| over a class of counting queries and
     chosen with probability proportional to exp(epsilon n score / 2).
 
-    Guarantee: epsilon-DP for replacing one record, its label included; n public. The choice is exact: no floating-point
-    error reaches its probabilities (`gnomon.privacy.noise.choice`).
+    Guarantee: epsilon-DP for replacing one record, its label included, with n public; or for adding or removing one,
+    with n private. The choice is exact: no floating-point error reaches its probabilities (`gnomon.privacy.noise.choice`).
 
     Differs from the paper: all databases cannot be listed, so the candidates are a net of K databases drawn from a
     public law (`gnomon.methods.baseline.net`): random clusters over the declared bounds, of random widths and sizes, one

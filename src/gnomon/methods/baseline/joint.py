@@ -16,7 +16,7 @@ from gnomon.privacy.mechanism import Noise
 from gnomon.privacy.sensitivity import Norm, Sensitivity, histogram
 from gnomon.statistics.frame import Binning, bin_of
 from gnomon.statistics.grid import Integers, Matrix
-from gnomon.statistics.queries import Query, VectorQuery
+from gnomon.statistics.queries import Derived, VectorQuery
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder, Group
 from gnomon.table.rows import CELL, Codes, Rows
@@ -157,7 +157,7 @@ class JointCounts(VectorQuery):
 
 
 @dataclass(frozen=True, eq=False)
-class Dependence(Query):
+class Dependence(Derived):
     """How far the first attribute of every set is from independence of the others: 2 n R, in steps of 1/FINE.
 
     R = 1/2 sum |P(x, y) - P(x) P(y)| is the score of PrivBayes for attributes that are not binary.
@@ -169,27 +169,17 @@ class Dependence(Query):
     occur together: 5.9 at 4,000 rows.
     """
 
-    counts: JointCounts
+    summed: JointCounts
     rows: int
-
-    @property
-    def statistic(self) -> str:  # type: ignore[override]
-        return self.counts.statistic
 
     @property
     def change(self) -> int:
         return math.ceil(FINE * (6 + 4 / self.rows))
 
-    def zero(self) -> Integers:
-        return self.counts.zero()
-
-    def of_batch(self, rows: Rows) -> Integers:
-        return self.counts.of_batch(rows)
-
     def finish(self, total: Integers) -> Integers:
         """In whole numbers: n^2 times a share is exact, and so is what is left after the division."""
         found = []
-        for part in self.counts.split(total):
+        for part in self.summed.split(total):
             joint = part.reshape(len(part), -1)
             away = np.abs(self.rows * joint - np.outer(joint.sum(axis=1), joint.sum(axis=0)))
             found.append(int(away.sum()) * FINE // self.rows)

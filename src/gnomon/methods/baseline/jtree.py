@@ -10,9 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from gnomon.methods.baseline.joint import FINE, Coded, Dependence, JointCounts, Sets, coded
-from gnomon.methods.baseline.tables import NoisyTables, consistent, useful_cells
+from gnomon.methods.baseline.tables import ChosenTables, consistent, useful_cells
+from gnomon.methods.parameters import check_integer, check_share
 from gnomon.methods.public import Notes, Public
-from gnomon.privacy.guarantee import Adjacency, PureDP
+from gnomon.privacy.guarantee import PureDP
 from gnomon.privacy.measure import Measurer
 from gnomon.statistics.grid import Integers
 from gnomon.statistics.queries import NoisyMax
@@ -22,7 +23,7 @@ Clique = tuple[int, ...]
 
 
 @dataclass(eq=False, repr=False)
-class JTree(NoisyTables):
+class JTree(ChosenTables):
     """Synthetic rows from the noisy tables of a junction tree.
 
     Reference: Chen, Xiao, Zhang, Xu, "Differentially Private High-Dimensional Data Publication via Sampling-Based
@@ -59,25 +60,15 @@ class JTree(NoisyTables):
     """
 
     name: ClassVar[str] = "jtree"
-    adjacencies: ClassVar[tuple[Adjacency, ...]] = (Adjacency.REPLACE_ONE,)
 
     edges: int | str = "auto"
-    beta: float = 0.3
     phi: float = 0.2
-    theta: float = 4.0
-    bins: int = 16
-
-    def _pure(self) -> bool:
-        return True
 
     def _check(self, public: Public) -> None:
         super()._check(public)
         if self.edges != "auto":
-            self._check_integer("edges", 1000)
-        self._check_share("beta")
-        self._check_share("phi")
-        self._check_positive("theta")
-        self._check_pure_only(public)
+            check_integer(self, "edges", 1000)
+        check_share(self, "phi")
 
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         attributes = tuple(coded(public, self.bins))
@@ -99,7 +90,7 @@ class Pairs(Dependence):
     """The scores of pairs, then 0 for no pair at all: as sensitive as those of `Dependence`."""
 
     def finish(self, total: Integers) -> Integers:
-        scored = super().finish(total) if self.counts.sets else np.zeros(0, dtype=np.int64)
+        scored = super().finish(total) if self.summed.sets else np.zeros(0, dtype=np.int64)
         return np.append(scored, 0)
 
 

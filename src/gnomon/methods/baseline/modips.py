@@ -24,7 +24,8 @@ class Modips(Compared, ModelRelease):
     statistics of a model, draw rows from it. RON-Gauss and PCA-Gauss compare with it as a Gaussian (clustering,
     regression) or one Gaussian for each class (classification) in all m dimensions, which is what this is.
 
-    Guarantee: epsilon-DP (delta = 0) or (epsilon, delta)-DP for replacing one record, its label included; n public.
+    Guarantee: epsilon-DP (delta = 0) or (epsilon, delta)-DP for replacing one record, its label included, with n public;
+    or for adding or removing one, with n private.
 
     Differs from the paper (`calibration="sound"`): RON-Gauss's steps with the identity in place of the projection, so
     a comparison of the two shows the projection alone: one exact moment matrix of (x, lambda) for each class, repaired

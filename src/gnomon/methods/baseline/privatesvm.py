@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gnomon.errors import ParameterError
 from gnomon.methods.base import Release
 from gnomon.methods.baseline.base import Compared, check_full_dimension
+from gnomon.methods.parameters import check_number
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.measure import Measurer
@@ -75,11 +76,8 @@ class PrivateSvm(Compared, Release):
             raise ParameterError(
                 "PrivateSvm tells two classes apart; declare a target of two classes, or fit one against the rest."
             )
-        for name, value, most in (("C", self.C, 1000.0), ("radius", self.radius, 1e6)):
-            if value is not None and not (isinstance(value, int | float) and 1e-3 <= value <= most):
-                raise ParameterError(
-                    f"The '{name}' parameter of PrivateSvm must be from 0.001 to {most:g}. Got {value!r} instead."
-                )
+        check_number(self, "C", 1e-3, 1000.0)
+        check_number(self, "radius", 1e-3, 1e6, optional=True)
         if public.rows > MOST_ROWS:
             raise ParameterError(f"PrivateSvm is for at most {MOST_ROWS} rows; give fewer.")
         if self.calibration == "paper":

@@ -10,9 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from gnomon.methods.baseline.joint import Coded, Dependence, JointCounts, coded
-from gnomon.methods.baseline.tables import NoisyTables, useful_cells
+from gnomon.methods.baseline.tables import ChosenTables, useful_cells
+from gnomon.methods.parameters import check_integer
 from gnomon.methods.public import Notes, Public
-from gnomon.privacy.guarantee import Adjacency, PureDP
+from gnomon.privacy.guarantee import PureDP
 from gnomon.privacy.measure import Measurer
 from gnomon.statistics.queries import NoisyMax
 
@@ -21,7 +22,7 @@ Edge = tuple[int, ...]  # an attribute, then its parents
 
 
 @dataclass(eq=False, repr=False)
-class PrivBayes(NoisyTables):
+class PrivBayes(ChosenTables):
     """Synthetic rows from a Bayesian network whose edges are chosen privately and whose tables are noisy.
 
     Reference: Zhang, Cormode, Procopiuc, Srivastava, Xiao, "PrivBayes: Private Data Release via Bayesian Networks", TODS
@@ -56,22 +57,12 @@ class PrivBayes(NoisyTables):
     """
 
     name: ClassVar[str] = "privbayes"
-    adjacencies: ClassVar[tuple[Adjacency, ...]] = (Adjacency.REPLACE_ONE,)
 
     degree: int = 2
-    beta: float = 0.3
-    theta: float = 4.0
-    bins: int = 16
-
-    def _pure(self) -> bool:
-        return True
 
     def _check(self, public: Public) -> None:
         super()._check(public)
-        self._check_integer("degree", 8)
-        self._check_share("beta")
-        self._check_positive("theta")
-        self._check_pure_only(public)
+        check_integer(self, "degree", 8)
 
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         """GreedyBayes, then NoisyConditionals: choose the network, measure the table of every edge."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from gnomon.errors import ParameterError
 from gnomon.methods.baseline.joint import Sets, coded
 from gnomon.methods.baseline.tables import NoisyTables, consistent, fitted
+from gnomon.methods.parameters import check_integer
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.measure import Measurer
 
@@ -65,8 +66,8 @@ class PriView(NoisyTables):
 
     def _check(self, public: Public) -> None:
         super()._check(public)
-        self._check_integer("cover", 3)
-        self._check_integer("cells", MOST_CELLS, 2)
+        check_integer(self, "cover", 3)
+        check_integer(self, "cells", MOST_CELLS, 2)
 
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         attributes = tuple(coded(public, self.bins))

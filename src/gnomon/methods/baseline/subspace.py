@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from gnomon.errors import ParameterError
 from gnomon.methods.baseline.base import IdentityQuery
 from gnomon.methods.gaussian_model import CONSTANT
+from gnomon.methods.parameters import check, is_number
 from gnomon.methods.public import Notes, Public
 from gnomon.model.mixture import Mixture
 from gnomon.model.repair import Sums, mixture_of
@@ -41,10 +42,7 @@ class SubspaceIdentity(IdentityQuery):
 
     def _check(self, public: Public) -> None:
         super()._check(public)
-        if not (isinstance(self.share, int | float) and 0 < self.share < 1):
-            raise ParameterError(
-                f"The 'share' parameter of {type(self).__name__} must be between 0 and 1. Got {self.share!r} instead."
-            )
+        check(self, "share", is_number(self.share) and 0 < self.share < 1, "between 0 and 1")
 
     def _check_inputs(self, public: Public) -> None:
         super()._check_inputs(public)

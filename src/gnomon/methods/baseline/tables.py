@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +15,10 @@ from gnomon.errors import ParameterError
 from gnomon.methods.baseline.base import Compared, all_columns, check_full_dimension
 from gnomon.methods.baseline.joint import Coded, JointCounts, Sets, spread
 from gnomon.methods.model_release import SAMPLING, ModelRelease
+from gnomon.methods.parameters import check_integer, check_positive, check_share
 from gnomon.methods.public import Public
 from gnomon.model.mixture import BATCH
-from gnomon.privacy.guarantee import Spendable
+from gnomon.privacy.guarantee import Adjacency, Spendable
 from gnomon.privacy.measure import Measurer
 from gnomon.table.rows import Codes
 
@@ -39,37 +42,7 @@ class NoisyTables(Compared, ModelRelease):
             raise ParameterError(
                 f"{type(self).__name__} has no printed noise that is short; use calibration='sound'."
             )
-        self._check_integer("bins", 256)
-
-    def _check_integer(self, name: str, most: int, least: int = 1) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-            raise ParameterError(
-                f"The '{name}' parameter of {type(self).__name__} must be an integer from {least} to {most}. "
-                f"Got {value!r} instead."
-            )
-
-    def _check_share(self, name: str) -> None:
-        value = getattr(self, name)
-        if not (isinstance(value, int | float) and 0.01 <= value <= 0.99):
-            raise ParameterError(
-                f"The '{name}' parameter of {type(self).__name__} must be from 0.01 to 0.99. Got {value!r} instead."
-            )
-
-    def _check_positive(self, name: str) -> None:
-        value = getattr(self, name)
-        if not (isinstance(value, int | float) and 0 < value <= 1e6):
-            raise ParameterError(
-                f"The '{name}' parameter of {type(self).__name__} must be positive and at most 1e+06. "
-                f"Got {value!r} instead."
-            )
-
-    def _check_pure_only(self, public: Public) -> None:
-        if public.guarantee.delta > 0 and public.schema.estimated:
-            raise ParameterError(
-                f"The column {public.schema.estimated[0].name!r} has estimate = true, and {type(self).__name__} spends "
-                "what is left as pure epsilon; set delta to 0, or declare its bounds or classes."
-            )
+        check_integer(self, "bins", 256)
 
     def _measured(
         self, data: Measurer, public: Public, attributes: tuple[Coded, ...], sets: Sets, loss: Spendable
@@ -97,6 +70,30 @@ class NoisyTables(Compared, ModelRelease):
             elif target.is_number:
                 y = spread(codes[:, -1], self.attributes_[-1].size, exact=False, rng=rng)
             yield self.encoder_.decode(cells, y)
+
+
+@dataclass(eq=False, repr=False)
+class ChosenTables(NoisyTables):
+    """Base of PrivBayes and JTree: `beta` of epsilon chooses the sets, the rest measures their tables; all of it purely."""
+
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = (Adjacency.REPLACE_ONE,)
+
+    beta: float = 0.3
+    theta: float = 4.0
+    bins: int = 16
+
+    def _pure(self) -> bool:
+        return True
+
+    def _check(self, public: Public) -> None:
+        super()._check(public)
+        check_share(self, "beta")
+        check_positive(self, "theta", 1e6)
+        if public.guarantee.delta > 0 and public.schema.estimated:
+            raise ParameterError(
+                f"The column {public.schema.estimated[0].name!r} has estimate = true, and {type(self).__name__} spends "
+                "what is left as pure epsilon; set delta to 0, or declare its bounds or classes."
+            )
 
 
 def useful_cells(public: Public, loss: Spendable, tables: int, theta: float) -> float:

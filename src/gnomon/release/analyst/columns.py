@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gnomon.errors import ParameterError
+from gnomon.errors import ParameterError, columns_instead
 from gnomon.release.analyst.linear import Domain, Quantity, Vector
 from gnomon.table.column import Column, value_key
 from gnomon.table.encode import Encoder, Group
@@ -50,10 +50,8 @@ class Columns:
         for place in (i for i, letter in enumerate(term) if letter == "="):
             if term[:place] in names:
                 return term[:place], term[place + 1 :]
-        raise ParameterError(
-            f"The release has no column {term.split('=')[0]!r}; it has {', '.join(names[:20])}"
-            f"{' and more' if len(names) > 20 else ''}."
-        )
+        name = term.split("=")[0]
+        raise ParameterError(f"The release has no column {name!r}; {columns_instead(name, names)}")
 
     def quantity(self, name: str, value: str | None) -> Quantity:
         """What a term counts or adds up for one record."""

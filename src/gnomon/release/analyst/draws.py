@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gnomon.engine.base import Progress, quiet
-from gnomon.errors import DataError, ParameterError
+from gnomon.errors import DataError, ParameterError, columns_instead
 from gnomon.release.analyst.estimates import MODEL, Estimates
 from gnomon.release.measurements import Recorded
 from gnomon.table.schema import Schema
@@ -44,8 +44,8 @@ def combined(estimates: npt.ArrayLike, variances: npt.ArrayLike, *, share: float
     total = between - within
     variance = np.where(total > 0, total, share * within)
     degrees = (d - 1) * (1 - within / np.maximum(between, 1e-300)) ** 2
-    worst = float(np.clip(np.where(total > 0, degrees, d - 1), 1.0, None).min())
-    return Estimates(q.mean(axis=0), np.sqrt(variance), worst, about=MODEL)
+    degrees = np.maximum(np.where(total > 0, degrees, d - 1), 1.0)
+    return Estimates(q.mean(axis=0), np.sqrt(variance), degrees, about=MODEL)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Draws:
 def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
     if name not in table.column_names:
         raise ParameterError(
-            f"The release has no column {name!r}; it has {', '.join(table.column_names[:20])}."
+            f"The release has no column {name!r}; {columns_instead(name, table.column_names)}"
         )
     column = table[name]
     if pa.types.is_boolean(column.type):

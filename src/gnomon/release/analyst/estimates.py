@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm, t
+from scipy.stats import t
 
 from gnomon.errors import ParameterError
 
@@ -29,7 +29,7 @@ class Estimates:
 
     value: Vector
     standard_error: Vector
-    degrees: float = np.inf
+    degrees: float | Vector = np.inf
     centre: Vector | None = None
     least: float | Vector = -np.inf
     most: float | Vector = np.inf
@@ -43,9 +43,8 @@ class Estimates:
         return np.minimum(low, self.value), np.maximum(high, self.value)
 
 
-def quantile(level: float, degrees: float = np.inf) -> float:
+def quantile(level: float, degrees: float | Vector = np.inf) -> Vector:
     """How many standard errors an interval of this level reaches to either side."""
     if not 0 < level < 1:
         raise ParameterError(f"The 'level' of an interval must be between 0 and 1. Got {level!r} instead.")
-    upper = (1 + level) / 2
-    return float(norm.ppf(upper) if np.isinf(degrees) else t.ppf(upper, degrees))
+    return np.asarray(t.ppf((1 + level) / 2, degrees))

@@ -79,12 +79,16 @@ class Totals:
 
     # --- one sum ---
 
-    def sum_of(self, quantity: Quantity) -> tuple[float, float]:
-        """The estimated sum over the records, and its standard error with k - 1 degrees of freedom."""
-        q = quantity.weights
+    def sum_of(self, quantity: Quantity) -> tuple[float, float, float]:
+        """The estimated sum over the records, its standard error, and the degrees of freedom of that.
+
+        An orthonormal R leaves less of the projection's error along q, and the noise beside it is known: the degrees of
+        freedom of such a sum of an estimated and a known variance are Satterthwaite's.
+        """
+        q, degrees = quantity.weights, max(self.k - 1.0, 1.0)
         length = float(q @ q)
         if length == 0:
-            return quantity.constant * self.n, 0.0
+            return quantity.constant * self.n, 0.0, degrees
         u = q @ self.R
         a = u * (length / max(float(u @ u), TINY))
         slope = float(u @ self.T) / max(float(u @ u), TINY)
@@ -93,8 +97,10 @@ class Totals:
         spread = float(rest @ rest) / (self.k - 1) if self.k > 1 else np.inf
         variance = spread * float(a @ a)
         if self.orthonormal and self.k > 1:
-            variance = max(spread - noise, 0.0) * max(self.seen(a, a, q, q), 0.0) + noise * float(a @ a)
-        return quantity.constant * self.n + slope * length, float(np.sqrt(variance))
+            seen = max(self.seen(a, a, q, q), 0.0)
+            variance = max(spread - noise, 0.0) * seen + noise * float(a @ a)
+            degrees *= max(1.0, variance / max(spread * seen, TINY * variance, 1e-300)) ** 2
+        return quantity.constant * self.n + slope * length, float(np.sqrt(variance)), degrees
 
     # --- one sum of products ---
 
@@ -173,8 +179,8 @@ def _basis(q: Vector, r: Vector) -> Matrix:
 
 def sums(totals: Totals, quantities: list[Quantity]) -> Estimates:
     """The sums of quantities over the records, each with an interval of its own."""
-    found = np.array([totals.sum_of(one) for one in quantities]).reshape(-1, 2)
-    return Estimates(found[:, 0], found[:, 1], degrees=max(totals.k - 1, 1))
+    value, error, degrees = np.array([totals.sum_of(one) for one in quantities]).reshape(-1, 3).T
+    return Estimates(value, error, degrees)
 
 
 def products(totals: Totals, pairs: list[tuple[Quantity, Quantity]]) -> Estimates:

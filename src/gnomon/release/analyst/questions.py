@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ class Questions:
         many: list[Any] = (
             list(weights) if isinstance(weights, list | tuple) and _is_many(weights) else [weights]
         )
-        return self._answers.query([self._quantity(one) for one in many], limited=constrained)
+        return self._marked(self._answers.query([self._quantity(one) for one in many], limited=constrained))
 
     def marginal(self, columns: str | Sequence[str], *, constrained: bool = True) -> Table:
         """The counts of the values of one column, or of the pairs of values of two."""
@@ -105,8 +106,10 @@ class Questions:
             raise ParameterError(f"A marginal is of one column or of two. Got {', '.join(names)} instead.")
         if len(names) == 1:
             labels, counts = self._one_way(names[0], constrained)
-            return Table(names, tuple((label,) for label in labels), counts)
-        return self._two_way(names[0], names[1], constrained)
+            table = Table(names, tuple((label,) for label in labels), counts)
+        else:
+            table = self._two_way(names[0], names[1], constrained)
+        return replace(table, counts=self._marked(table.counts))
 
     def covariance(self) -> tuple[list[str], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """The covariance matrix of the encoded columns: their names, the matrix, and its standard errors."""
@@ -138,6 +141,23 @@ class Questions:
     def _noisy_integers(self) -> npt.NDArray[np.float64]:
         table = pq.read_table(self.path / NOISY_ROWS)
         return np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64)
+
+    def _marked(self, found: Estimates) -> Estimates:
+        """Of rows that were clipped to a ball before the projection, answers know no more than was left of them."""
+        radius = self._radius
+        if radius is None or radius >= math.sqrt(len(self._columns.encoder.groups)):
+            return found
+        return replace(found, about=f"{found.about}; of rows clipped to length {radius:g}")
+
+    @cached_property
+    def _radius(self) -> float | None:
+        """The length that projected rows were clipped to, if any."""
+        from gnomon.release.measurements import read_measurements
+
+        if self.map.row_law is None or not self.map.components_only:
+            return None
+        radius: float | None = read_measurements(self.path).parameters.get("radius")
+        return radius
 
     @cached_property
     def _answers(self) -> ProjectedAnswers | ModelAnswers:
@@ -243,12 +263,5 @@ def _turned(table: Table) -> Table:
         for side in (0, 1)
     )
     order = [i * len(b) + j for j in range(len(b)) for i in range(len(a))]
-    c = table.counts
-
-    def pick(numbers: Any) -> Any:
-        return numbers[order] if np.ndim(numbers) else numbers
-
-    counts = Estimates(
-        pick(c.value), pick(c.standard_error), c.degrees, pick(c.centre), pick(c.least), pick(c.most), c.about
-    )
-    return Table(table.columns[::-1], tuple((y, x) for y in b for x in a), counts)
+    numbers = {name: held[order] for name, held in vars(table.counts).items() if np.ndim(held)}
+    return Table(table.columns[::-1], tuple((y, x) for y in b for x in a), replace(table.counts, **numbers))

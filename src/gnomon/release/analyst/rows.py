@@ -75,7 +75,7 @@ class Distances:
             raise ParameterError(
                 f"The 'by' of an interval must be 'normal' or 'chebyshev'. Got {by!r} instead."
             )
-        r2 = quantile(level) ** 2 if by == "normal" else 1 / (1 - level)
+        r2 = float(quantile(level)) ** 2 if by == "normal" else 1 / (1 - level)
         s2 = self.law.noise**2
         # (value - a)^2 = r2 variance(a) is a quadratic in a
         A = 1 - r2 * self.law.stretch
@@ -136,7 +136,7 @@ class NoisyRows:
 
     def distances(self, i: npt.ArrayLike, j: npt.ArrayLike) -> Distances:
         """Squared distances of the records of rows i and j, one pair or many at once, free of bias (Algorithm 2)."""
-        first, second = np.broadcast_arrays(self._places(i), self._places(j))
+        first, second = np.broadcast_arrays(places_of(i, len(self.Z)), places_of(j, len(self.Z)))
         return recovered(self.Z[first] - self.Z[second], self.law)
 
     def neighbours(self, i: int, count: int = 5) -> Neighbours:
@@ -146,7 +146,7 @@ class NoisyRows:
             raise ParameterError(
                 f"The number of neighbours must be from 1 to {n - 1}. Got {count!r} instead."
             )
-        place = int(self._places(i))
+        place = int(places_of(i, n))
         squares = np.empty(n)
         step = max(1, BLOCK // max(1, self.k))
         for start in range(0, n, step):
@@ -168,8 +168,10 @@ class NoisyRows:
         noise = self.k * self.law.noise**2 * (n - count) / n
         return Clusters(fitted.labels_.astype(np.int64), fitted.cluster_centers_, fitted.inertia_ / n - noise)
 
-    def _places(self, places: npt.ArrayLike) -> Places:
-        asked, n = np.asarray(places), len(self.Z)
-        if asked.dtype.kind not in "iu" or (asked.size and not 0 <= asked.min() <= asked.max() < n):
-            raise ParameterError(f"The places of records must be integers from 0 to {n - 1}.")
-        return asked.astype(np.int64)
+
+def places_of(places: npt.ArrayLike, n: int) -> Places:
+    """Places of records, from 0 to n - 1."""
+    asked = np.asarray(places)
+    if asked.dtype.kind not in "iu" or (asked.size and not 0 <= asked.min() <= asked.max() < n):
+        raise ParameterError(f"The places of records must be integers from 0 to {n - 1}.")
+    return asked.astype(np.int64)
