@@ -27,6 +27,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 LEARNERS = ("linear", "svm", "forest", "boosting")
 SCORE = {"two classes": "AUROC", "classes": "accuracy", "number": "R2"}
 NONE = "–"
+MNIST = ("LR", "RF", "MLP")
 Line = dict[str, Any]
 
 
@@ -109,9 +110,12 @@ def _row(tool: str, promise: str, epsilon: str, group: Group) -> str:
 def _mnist() -> list[str]:
     head = ["method", "promise", "runs", "LR", "RF", "MLP", "CNN", "from"]
     text = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for line in read(RESULTS / "comparison" / "mnist.jsonl"):
-        scores = [f"{line[name]:.3f}" if name in line else NONE for name in ("LR", "RF", "MLP")]
-        told = [f"**gnomon** (split {line['split']})", "replace", "1", *scores, NONE, "benchmarks/mnist.py"]
+    lines = read(RESULTS / "comparison" / "mnist.jsonl")
+    ours = {name: [line["accuracy"] for line in lines if line["model"] == name] for name in MNIST}
+    if lines:
+        runs = " to ".join(dict.fromkeys(str(n) for n in sorted(len(of) for of in ours.values() if of)))
+        scores = [pair(interval(of)) or NONE for of in ours.values()]
+        told = ["**gnomon**", "replace", runs, *scores, NONE, "benchmarks/mnist.py"]
         text.append("| " + " | ".join(told) + " |")
     for name, scores in QUOTED_SCORES.items():
         text.append("| " + " | ".join([name, "as its paper says", "quoted", *scores, "quoted"]) + " |")
