@@ -37,6 +37,10 @@ class DataError(GnomonError, ValueError):
     """A table that cannot be read, or that does not fit its schema."""
 
 
+class NoisyRefusalError(DataError):
+    """What paid noisy answers refuse: they are kept, so that the same release ends the same."""
+
+
 class OutputError(GnomonError):
     """A place that a release cannot be written to."""
 

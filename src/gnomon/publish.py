@@ -24,7 +24,7 @@ import numpy as np
 
 from gnomon.engine.base import Engine, Progress, quiet
 from gnomon.engine.local import LOCAL
-from gnomon.errors import GnomonError, ParameterError
+from gnomon.errors import GnomonError, NoisyRefusalError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.methods.base import Release
 from gnomon.methods.charging import Account, LedgerOrPath, tell_weak
@@ -204,12 +204,9 @@ def publish(
             write_release(method, out, rows, format, progress, key)
         except GnomonError as problem:
             if charge.balance is not None:
-                again = (
-                    " run it again to go on without another charge."
-                    if journal.resumes
-                    else " another run pays again."
+                problem.args = (
+                    f"{problem} The budget of this release is charged; {_again(problem, journal)}.",
                 )
-                problem.args = (f"{problem} The budget of this release is charged;{again}",)
             raise
         except KeyboardInterrupt as stop:
             stop.args = (_stopped(charge, journal),)
@@ -217,6 +214,15 @@ def publish(
         journal.discard()
     assert charge.balance is not None
     return charge.balance
+
+
+def _again(problem: GnomonError, journal: Journal) -> str:
+    """What the same release does when it is run again after a charge."""
+    if not journal.resumes:
+        return "another run pays again"
+    if isinstance(problem, NoisyRefusalError):
+        return "its noisy answers are kept, so that the same release ends the same"
+    return "run it again to go on without another charge"
 
 
 def _stopped(charge: _Charge, journal: Journal) -> str:

@@ -20,24 +20,22 @@ from sklearn.utils.validation import check_is_fitted
 import gnomon as gn
 from gnomon.methods import METHODS
 
-ESTIMATORS = (gn.Synthesizer, gn.RonGauss, gn.PcaGauss, gn.JlLaplace, gn.DpPro, gn.Dprp)
+COMPARED = (gn.baseline.PrivBayes, gn.baseline.JTree, gn.baseline.PriView)
+ESTIMATORS = (gn.Synthesizer, gn.RonGauss, gn.PcaGauss, gn.JlLaplace, gn.DpPro, gn.Dprp, *COMPARED)
 NOISE = "noise cannot be seeded, and what follows from it differs from fit to fit"
 POLICY = (
     "any cell becomes a valid one: a cell that is no number is missing, and no table is refused for its cells"
 )
-AUTO = "n_components must be 'auto': every direction that stands out of its noise is kept"
+AUTO = "n_components must be 'auto': every direction that stands out of its noise is kept, or all columns are"
 FROZEN = "the tuned numbers are one frozen value"
 NO_MAP = "without a target the projection is private, and there is no map for real rows"
 NOISY = dict.fromkeys(
     ("check_fit_idempotent", "check_transformer_general", "check_transformer_data_not_an_array"), NOISE
 )
+FULL = dict.fromkeys(("check_dont_overwrite_parameters", "check_fit2d_predict1d"), AUTO)
 LISTED: dict[str, dict[str, str]] = {
-    "Synthesizer": {
-        "check_dont_overwrite_parameters": AUTO,
-        "check_fit2d_1feature": AUTO,
-        "check_fit2d_predict1d": AUTO,
-        "check_parameters_default_constructible": FROZEN,
-    },
+    **dict.fromkeys(("PrivBayes", "JTree", "PriView"), FULL),
+    "Synthesizer": {**FULL, "check_fit2d_1feature": AUTO, "check_parameters_default_constructible": FROZEN},
     "PcaGauss": dict.fromkeys(
         (
             "check_fit_score_takes_y",

@@ -138,3 +138,19 @@ def test_the_selection_keeps_its_epsilon_and_delta(adjacency: str) -> None:
         for one, other in (chances, chances[::-1]):
             lost = sum(max(0.0, one[o] - exp(loss.epsilon) * other[o]) for o in one)
             assert lost <= loss.delta
+
+
+def test_a_selection_that_finds_too_little_says_so_each_time_and_is_paid_once(
+    custodian: Any, ward: Any
+) -> None:
+    """The noisy answers are kept: to ask again for others would buy a second chance with one charge."""
+    text = custodian.schema_file.read_text().replace('values = ["home", "care"]\n', "estimate = true\n")
+    custodian.schema_file.write_text(text)
+    few = custodian.write(ward.slice(0, 60))
+    place = ("--schema", custodian.schema_file, "--out", custodian.new_folder(), "--epsilon", 0.1)
+    for _ in range(2):
+        outcome = custodian.run("release", few, *place, "--method", "ron-gauss", "--even-if-useless")
+        assert outcome.code == 2
+        assert "Fewer than two labels of 'outcome'" in outcome.err
+        assert "its noisy answers are kept, so that the same release ends the same" in outcome.err
+    assert custodian._ledger().show("ward").charges == 1

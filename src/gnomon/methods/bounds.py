@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gnomon.errors import DataError
+from gnomon.errors import NoisyRefusalError
 from gnomon.methods.classes import selected, selection_share, too_rare, with_selected_labels
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.accounting import spendable
@@ -176,12 +176,12 @@ def _without(schema: Schema, lost: list[str]) -> Schema:
     """The schema with the columns whose estimate is lost ignored; a target cannot be."""
     target = schema.target
     if target is not None and target.name in lost:
-        raise DataError(
+        raise NoisyRefusalError(
             f"The bounds of the target {target.name!r} do not stand out of the noise at this budget; declare its low and "
             "high, or spend more."
         )
     if lost and not [column for column in schema.features if column.name not in lost]:
-        raise DataError(
+        raise NoisyRefusalError(
             "No column is left to release: all bounds or categories were to be estimated, and the noise of this budget "
             "hides them; declare them, or spend more."
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.errors import DataError, ParameterError
+from gnomon.errors import NoisyRefusalError, ParameterError
 from gnomon.methods.public import Notes, Public
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP
@@ -164,7 +164,7 @@ def with_selected_labels(
     for name, values in found.items():
         target = schema[name].role == "target"
         if target and len(values) < 2:
-            raise DataError(
+            raise NoisyRefusalError(
                 f"Fewer than two labels of {name!r} are frequent enough to be found privately at this budget; "
                 "declare the classes, or spend more."
             )

@@ -16,10 +16,9 @@ from gnomon.model.missing import CellLaw, missing_cells
 from gnomon.model.mixture import Mixture
 from gnomon.privacy.guarantee import Adjacency
 from gnomon.release.map import PublicMap
-from gnomon.release.transform import transform_batches
+from gnomon.release.transform import transformed
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import Matrix
-from gnomon.table.source import open_source
 
 SAMPLING = 1  # the stream of the seed that rows are drawn from; projections have the seed itself
 
@@ -106,9 +105,7 @@ class ModelRelease(Release):
 
     def transform(self, X: Any) -> Any:
         """Real rows into the released space, by public knowledge only: through the frame and back into columns."""
-        source = open_source(X, None, schema=self.schema_)
-        parts = list(transform_batches(source, self.schema_, self.public_map()))
-        return source.like(pa.concat_tables(parts))
+        return transformed(X, self.schema_, self.public_map())
 
     def public_map(self) -> PublicMap:
         """What `map.npz` of the release holds."""

@@ -58,9 +58,7 @@ class ProjectedRows(RowRelease):
 
     norm: ClassVar[Norm]
     fourth: ClassVar[float]
-    drawn: ClassVar[bool] = (
-        True  # at random, so that distances and sums before the projection can be recovered
-    )
+    drawn: ClassVar[bool] = True  # at random, so that distances and sums before the projection are recovered
 
     unit: str = "row"
     projection: str = "gaussian"
@@ -95,15 +93,9 @@ class ProjectedRows(RowRelease):
     # --- the release ---
 
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
-        """Algorithm 1 of both papers: draw R, project, calibrate, add noise."""
+        """Algorithm 1 of both papers: draw R, project every record, add noise, publish the rows with R."""
         R, loss = self._projection(data, public, notes)
-        k, view = R.shape[1], self._view(R, public)
-        features = self._features(view, public, notes)
-        grid = 2.0 ** math.ceil(math.log2(ROUNDING * k / float(features.value)))
-        label = self._label(public.target, features, grid)
-        true = with_label(features, label, grid).on_grid(Fraction(grid), coordinates=k, error=FLOAT_ERROR)
-        change, loss = self._calibrated(true, loss, grid, view, public, notes)
-        self._query = ProjectedQuery(ROWS, view, grid, label, change)
+        self._query, loss = self._projected(R, loss, public, notes)
         charged, words = self._charge(loss)
         self.rows_, released, _ = data.release_rows(
             self._query, loss, shuffled=self.order == "shuffled", charged=charged, words=words
@@ -111,14 +103,24 @@ class ProjectedRows(RowRelease):
         self.noise_ = released.noise
         self.frame_ = Frame.identity(public.m, radius=1.0).project(R, radius=1.0)
         self._data_schema = self._schema_of_data(public.schema)
-        shape = f"({public.m} to {k}, {self.projection})"
+        published = ", published with the rows" if self.publish_projection else f": {WITHHELD_WORDS}"
         notes.public += [
-            f"the projection R {shape}, published with the rows"
-            if self.publish_projection
-            else f"the projection R {shape}: {WITHHELD_WORDS}",
-            f"the grid of the released rows, {grid:.17g} steps to a unit: the sensitivity and the scale of their noise "
-            "count its steps",
+            f"the projection R ({public.m} to {R.shape[1]}, {self.projection}){published}",
+            f"the grid of the released rows, {self._query.grid:.17g} steps to a unit: the sensitivity and the scale of "
+            "their noise count its steps",
         ]
+
+    def _projected(
+        self, R: Matrix, loss: Spendable, public: Public, notes: Notes
+    ) -> tuple[ProjectedQuery, Spendable]:
+        """The integer row of a record, the change that its noise is made for, and the loss that goes with it."""
+        k, view = R.shape[1], self._view(R, public)
+        features = self._features(view, public, notes)
+        grid = 2.0 ** math.ceil(math.log2(ROUNDING * k / float(features.value)))
+        label = self._label(public.target, features, grid)
+        true = with_label(features, label, grid).on_grid(Fraction(grid), coordinates=k, error=FLOAT_ERROR)
+        change, loss = self._calibrated(true, loss, grid, view, public, notes)
+        return ProjectedQuery(ROWS, view, grid, label, change), loss
 
     def _projection(self, data: Measurer, public: Public, notes: Notes) -> tuple[Matrix, Spendable]:
         """R (m, k) on the grid 1/FINE, and what the rows may spend."""

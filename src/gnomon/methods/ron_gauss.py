@@ -82,6 +82,7 @@ class RonGauss(ModelRelease):
             )
 
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
+        """Algorithms 1 and 2, a random view around a noisy mean; 3 to 5, a Gaussian for each class of what it shows."""
         if self.calibration == "paper":
             self.frame_, self.model_ = gaussian_model_as_printed(
                 data, public, notes, self.n_components, mean_share=self._mean_share()

@@ -22,9 +22,9 @@ from gnomon.privacy.mechanism import NoiseLaw
 from gnomon.privacy.noisy_rows import NoisyRows
 from gnomon.privacy.sensitivity import Attribute
 from gnomon.release.map import PublicMap
+from gnomon.release.transform import transformed
 from gnomon.statistics.frame import Frame
 from gnomon.table.encode import Encoder
-from gnomon.table.source import open_source
 
 POST_PROCESSING = 2  # the stream of the seed for what is drawn beside noisy rows, by chunk
 KEPT_WORDS = "the order of the rows: released row i is record i of the table"
@@ -102,11 +102,7 @@ class RowRelease(_Fitted):
 
     def transform(self, X: Any) -> Any:
         """Real rows into the released space, by public knowledge only and without noise."""
-        from gnomon.release.transform import transform_batches
-
-        source = open_source(X, None, schema=self.schema_)
-        parts = list(transform_batches(source, self.schema_, self.public_map()))
-        return source.like(pa.concat_tables(parts))
+        return transformed(X, self.schema_, self.public_map())
 
     def public_map(self) -> PublicMap:
         """What `map.npz` of the release holds."""

@@ -23,7 +23,7 @@ from gnomon.table.encode import Encoder
 from gnomon.table.rows import CELL
 
 MOST_VALUES = 2**7  # of a whole number, each with a bin of its own
-ROUNDS = ("first", "second", "lengths", "joint", "class_lengths", "classes", "class_counts")
+ROUNDS = ("first", "second", "lengths", "joint", "class_lengths", "classes", "third")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class BudgetPlan:
 
     counted      whether every column is counted (rounds `first` and `second`), or only shares of few values and of
                  missing cells (`first`), and the location of all (`second`)
+    of_classes   whether columns are counted a `third` time in every class, or in all rows
     bins         of a column that stand out of the noise of counting
     dimension    in which a class's covariance stands out of its noise
     target_bins  that a numeric target is cut into
@@ -41,6 +42,7 @@ class BudgetPlan:
     losses: dict[str, Spendable]
     attributes: tuple[Attribute, ...]
     counted: bool
+    of_classes: bool
     bins: int
     dimension: int
     target_bins: int
@@ -57,29 +59,26 @@ class BudgetPlan:
         columns = len(attributes(public.encoder, 0))
         shares = _shares(public, t)
         losses = split(public.budget, shares)
-        bins = _bins(rows, columns, losses["second"], t)
+        bins = int(min(rows / max(t.planned * count_noise(columns, losses["second"]), 1 / CELL), CELL))
         dimension = class_dimension(rows / blocks, m, blocks, losses["classes"])
-        of_class = rows / blocks / max(t.planned * count_noise(columns, losses["class_counts"]), 1 / CELL)
+        of_class = rows / blocks / max(t.planned * count_noise(columns, losses["third"]), 1 / CELL)
         counted = bins >= t.fewest_bins
         few = [a for a in attributes(public.encoder, 0) if a.unordered or a.values is not None or a.indicator]
-        left_out = set() if counted or few else {"first"}
+        left_out = set() if counted else {"third"} if few else {"first", "third"}
         if dimension < min(t.fewest_dimensions, m):
-            left_out |= {"class_lengths", "classes", "class_counts"}
-        elif of_class < t.fewest_bins:
-            left_out |= {"class_counts"}
-        losses = split(public.budget, _without(shares, left_out, "second" if counted else "joint"))
-        if counted:
-            bins = _bins(rows, columns, losses["second"], t)
+            left_out |= {"class_lengths", "classes"}
+        losses = split(public.budget, _without(shares, left_out))
         values = min(bins, MOST_VALUES)
         parts = _target_bins(m, rows, losses["joint"], t)
         found = attributes(public.encoder, values if counted else 0)
-        return cls(t, losses, found, counted, min(bins, t.bins), dimension, parts)
+        of_classes = "classes" in losses and of_class >= t.fewest_bins
+        return cls(t, losses, found, counted, of_classes, min(bins, t.bins), dimension, parts)
 
 
 def _shares(public: Public, t: Tuning) -> dict[str, float]:
     """Shares of all rounds. That of lengths grows until a few of their bins would stand out of the noise."""
     counts = (t.counts / 2, t.counts / 2)
-    rest = (t.joint, t.class_lengths, t.classes, t.class_counts)
+    rest = (t.joint, t.class_lengths, t.classes, t.third)
     shares = dict(zip(ROUNDS, (*counts, t.lengths, *rest), strict=True))
     noise = count_noise(1, split(public.budget, shares)["lengths"])
     wanted = 2 * t.fewest_bins * noise / public.rows
@@ -89,17 +88,10 @@ def _shares(public: Public, t: Tuning) -> dict[str, float]:
     }
 
 
-def _bins(rows: float, columns: int, loss: Spendable, t: Tuning) -> int:
-    """How many bins of a column stand out of the noise of counting."""
-    return int(min(rows / max(t.planned * count_noise(columns, loss), 1 / CELL), CELL))
-
-
-def _without(shares: dict[str, float], left_out: set[str], counts: str) -> dict[str, float]:
-    """What rounds that are left out would have cost goes to those like them: counts to counts, moments to moments."""
+def _without(shares: dict[str, float], left_out: set[str]) -> dict[str, float]:
+    """What rounds that are left out would have cost goes to the moments of all rows."""
     kept = {name: share for name, share in shares.items() if name not in left_out}
-    for name in left_out:
-        kept[counts if name == "class_counts" else "joint"] += shares[name]
-    return kept
+    return kept | {"joint": kept["joint"] + sum(shares.values()) - sum(kept.values())}
 
 
 def split(budget: Spendable, shares: dict[str, float]) -> dict[str, Spendable]:

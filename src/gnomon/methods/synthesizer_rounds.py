@@ -345,33 +345,51 @@ class View:
         )
 
     def with_class_marginals(self, model: SyntheticModel, space: Subspace) -> SyntheticModel:
-        """Marginals by class: tilted to the class's moments, and raked to counts by class where these are planned."""
-        t, loss = self.plan.tuning, self.plan.losses.get("class_counts")
-        if not model.coordinates.counted or self.classes == 1:
+        """Marginals of all rows, or of classes once these are tilted to their moments, raked to a third count."""
+        if not model.coordinates.counted:
             return model
-        shaped = [(a, g) for a, g in model.numbers if a.first < self.public.m]
+        numbers = [(a, g) for a, g in model.numbers if a.first < self.public.m]
+        shaped = [a for a, _ in numbers if a.indicator is None]
+        if not self.plan.of_classes:
+            known = self._raked(shaped, {(0, a.first): g for a, g in numbers}, np.array([self.rows]))
+            every = tuple(known.get((0, a.first), g) for a, g in model.coordinates)
+            model = replace(model, coordinates=replace(model.coordinates, marginals=every))
+            numbers = [(a, known.get((0, a.first), g)) for a, g in numbers]
+        if self.classes == 1:
+            return model
         own = model.class_marginals
-        for a, g in shaped:
+        for a, g in numbers:
             masses = tilted(g, model.latent(a.first), self.classes)
             own |= {(c, a.first): replace(g, mass=masses[c]) for c in range(self.classes)}
         if self.on.target_levels is not None:
             place, target = self.plan.attributes[-1].first, model.coordinates.marginals[-1]
             own |= target_marginals(target, self.on.target_levels, place)
-        shaped = [(a, g) for a, g in shaped if a.indicator is None]
-        if loss is None or not shaped:
-            return model
-        noise = max(count_noise(len(shaped), loss), 1 / CELL)
-        most = space.counts / (t.planned * noise)
-        bins = [[class_bins(a, own[c, a.first], most[c], t) for a, _ in shaped] for c in range(self.classes)]
-        by_class = tuple(tuple(_binning(a, b) for (a, _), b in zip(shaped, of, strict=True)) for of in bins)
-        query = ClassHistogram("counts by class", by_class)
-        answers = query.split(self.measure(query, loss).answer)
-        for c in range(self.classes):
-            for (a, _), b, h in zip(shaped, bins[c], answers[c], strict=True):
-                own[c, a.first] = raked(
-                    own[c, a.first], b, h.astype(np.float64), noise, float(space.counts[c]), t
-                )
+        if self.plan.of_classes:
+            own |= self._raked(shaped, own, space.counts)
         return model
+
+    def _raked(
+        self, shaped: list[Attribute], known: dict[tuple[int, int], Marginal], rows: Floats
+    ) -> dict[tuple[int, int], Marginal]:
+        """Marginals of classes, or of all rows as one class, raked to noisy counts in bins at their quantiles."""
+        if not shaped:
+            return {}
+        t, loss = self.plan.tuning, self.plan.losses["third"]
+        noise = max(count_noise(len(shaped), loss), 1 / CELL)
+        most = rows / (t.planned * noise)
+        bins = [[class_bins(a, known[c, a.first], most[c], t) for a in shaped] for c in range(len(rows))]
+        binnings = [tuple(_binning(a, b) for a, b in zip(shaped, of, strict=True)) for of in bins]
+        if len(rows) > 1:
+            by_class = ClassHistogram("counts by class", tuple(binnings))
+            answers = by_class.split(self.measure(by_class, loss).answer)
+        else:
+            of_all = Histogram("third counts", binnings[0])
+            answers = [[h[0] for h in of_all.split(self.measure(of_all, loss).answer)]]
+        return {
+            (c, a.first): raked(known[c, a.first], b, h.astype(np.float64), noise, float(rows[c]), t)
+            for c, of in enumerate(answers)
+            for a, b, h in zip(shaped, bins[c], of, strict=True)
+        }
 
 
 @dataclass(frozen=True, eq=False)

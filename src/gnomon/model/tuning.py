@@ -20,7 +20,7 @@ class Tuning:
     joint: float = 0.40  # level
     class_lengths: float = 0.02  # level
     classes: float = 0.37  # the rest; level
-    class_counts: float = 0.08  # level
+    third: float = 0.08  # counts by class, or of all rows; level
     bins: int = 32  # of a column; level
     fewest_bins: int = 10  # to count columns at all; twice as many: two-way variation +0.06, faces -0.10
     octaves: int = 9  # of bins around zero and beyond the outermost quantiles; level

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from gnomon.table.column import Column
 from gnomon.table.domain import Domain
 from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
+from gnomon.table.source import open_source
 
 
 def transform_batches(
@@ -52,6 +54,12 @@ def transform_batches(
         done += batch.num_rows
         progress("transforming", done, total)
         yield seen
+
+
+def transformed(X: Any, schema: Schema, seen_by: PublicMap) -> Any:
+    """Rows of any table that gnomon reads, seen through the public map, in the frame type that they came in."""
+    source = open_source(X, None, schema=schema)
+    return source.like(pa.concat_tables(list(transform_batches(source, schema, seen_by))))
 
 
 def _as_declared(array: pa.Array, column: Column) -> pa.Array:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import cross_val_score
 
 import gnomon as gn
 from gnomon.errors import ParameterError
@@ -90,7 +92,7 @@ def clouds(n: int = 2000) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_it_classifies_new_rows(delta: float) -> None:
     X, y = clouds()
-    method = gn.baseline.PrivateSvm(4.0, delta, bounds=(-1, 1), classes=[0, 1]).fit(
+    method = gn.baseline.PrivateSvm(4.0, delta, bounds=(-1, 1), classes=[0, 1], C=30).fit(
         X[:1500], y[:1500], charge=unaccounted
     )
     assert np.mean(method.predict(X[1500:]) == y[1500:]) > 0.85
@@ -98,6 +100,19 @@ def test_it_classifies_new_rows(delta: float) -> None:
     assert len(method.events_) == 1
     with pytest.raises(ParameterError, match="no rows; use predict"):
         method.sample(10)
+
+
+@pytest.mark.filterwarnings("ignore::gnomon.errors.GnomonWarning")
+def test_it_is_a_classifier_of_scikit_learn() -> None:
+    X, y = clouds()
+    words = np.array(["no", "yes"])[y]
+    method = gn.baseline.PrivateSvm(8.0, bounds=(-1, 1), classes=["no", "yes"], C=30)
+    assert is_classifier(method)
+    assert cross_val_score(method, X, words, cv=2).min() > 0.8
+    fitted = clone(method).fit(X, words, charge=unaccounted)
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert fitted.score(X, words) == np.mean(fitted.predict(X) == words)
+    assert np.array_equal(fitted.predict(X) == "yes", fitted.decision_function(X) > 0)
 
 
 def test_weights_do_not_depend_on_the_order_of_rows() -> None:
