@@ -47,7 +47,7 @@ READS = {
     "engine/cluster.py": "the same, by tasks on workers",
     "engine/committed.py": "reads back the rows that workers committed",
     "engine/staged.py": "gives the rows of a frame to others, as table/ does",
-    "methods/pca_gauss.py": "a public table's principal components",
+    "methods/principal_components.py": "a public table's principal components",
     "methods/synthesizer.py": "a caller's own rows through the subspace of a model (transform)",
     "methods/baseline/privatesvm.py": "a caller's own rows before the noisy weights (predict)",
     "methods/baseline/subspace.py": "a public table's directions",

@@ -15,7 +15,7 @@ from gnomon.audit.moments import moment_attack
 from gnomon.audit.vectors import count_attack, sum_attack
 from gnomon.audit.whole import likelihood_attack
 from gnomon.audit.worst import worst_pair
-from gnomon.methods import dprp
+from gnomon.methods import dprp, dprp_rows
 from gnomon.methods.baseline.exponential import BestDatabase
 from gnomon.privacy import mechanism
 from gnomon.privacy.guarantee import Adjacency, ApproxDP, PureDP, declared
@@ -129,13 +129,13 @@ def test_pca_gauss_charges_a_smaller_ball_than_its_rows_lie_in(monkeypatch) -> N
 
 
 def test_dprp_understates_rows_with_their_moments(monkeypatch) -> None:
-    right = dprp.joint_release
+    right = dprp_rows.joint_release
 
     def understated(ball, share):
         sensitivity, ratio = right(ball, share)
         return replace(sensitivity, value=sensitivity.value / 4), ratio
 
-    monkeypatch.setattr(dprp, "joint_release", understated)
+    monkeypatch.setattr(dprp_rows, "joint_release", understated)
     whole = attacks_on("dprp", epsilon=4.0, delta=1e-5)[-2]
     assert audit(whole, 120).broken
 

@@ -128,7 +128,8 @@ def test_plan_counts_the_cost_and_says_what_is_lost() -> None:
     found = plan_by_numbers(schema("age", "income"), 20_000, epsilon=1.0)
     share = share_of(schema("age", "income"), 20_000, found.guarantee)
     assert SHARE - 1e-9 <= share <= MOST_SHARE
-    assert f"{share:.0%} of the budget goes to what is estimated of: age, income." in found.notes
+    paid = f"{share:.0%} of the budget goes to what is estimated of: age, income. Bounds are found where about"
+    assert any(note.startswith(paid) for note in found.notes)
     assert not hidden(schema("age"), 20_000, gn.PureDP(1.0))
     assert hidden(schema("age"), 50, gn.PureDP(0.1)) == {"age"}
     hopeless = predict(schema("age"), 50, gn.PureDP(0.1), remedies=False)

@@ -69,8 +69,8 @@ def test_a_column_of_which_nothing_is_frequent_is_left_out_with_a_sentence() -> 
     method = fitted(0.5, 1000)
     assert method.schema_["icd"].kind == "ignored"
     assert (
-        "The column 'icd' is left out: its categories were to be found, and the noise of this budget hides them. "
-        "Declare its values, or spend more." in method.certificate_.caveats
+        "The columns 'icd', 'city' are left out: their categories were to be found, and the noise of this budget hides "
+        "them. Declare their values, or spend more." in method.certificate_.caveats
     )
 
 

@@ -64,13 +64,14 @@ class BudgetPlan:
         of_class = rows / blocks / max(t.planned * count_noise(columns, losses["third"]), 1 / CELL)
         counted = bins >= t.fewest_bins
         few = [a for a in attributes(public.encoder, 0) if a.unordered or a.values is not None or a.indicator]
-        left_out = set() if counted else {"third"} if few else {"first", "third"}
+        found = attributes(public.encoder, min(bins, MOST_VALUES) if counted else 0)
+        left_out = set() if counted or few else {"first"}
+        if not (counted and any(a.shaped for a in found if a.first < m)):
+            left_out |= {"third"}
         if dimension < min(t.fewest_dimensions, m):
             left_out |= {"class_lengths", "classes"}
         losses = split(public.budget, _without(shares, left_out))
-        values = min(bins, MOST_VALUES)
         parts = _target_bins(m, rows, losses["joint"], t)
-        found = attributes(public.encoder, values if counted else 0)
         of_classes = "classes" in losses and of_class >= t.fewest_bins
         return cls(t, losses, found, counted, of_classes, min(bins, t.bins), dimension, parts)
 

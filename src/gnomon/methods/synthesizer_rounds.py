@@ -349,7 +349,7 @@ class View:
         if not model.coordinates.counted:
             return model
         numbers = [(a, g) for a, g in model.numbers if a.first < self.public.m]
-        shaped = [a for a, _ in numbers if a.indicator is None]
+        shaped = [a for a, _ in numbers if a.shaped]
         if not self.plan.of_classes:
             known = self._raked(shaped, {(0, a.first): g for a, g in numbers}, np.array([self.rows]))
             every = tuple(known.get((0, a.first), g) for a, g in model.coordinates)

@@ -44,6 +44,16 @@ class Attribute:
     def first(self) -> int:
         return int(self.columns.start)
 
+    @property
+    def chosen(self) -> bool:
+        """Whether its values are drawn by chance, one of few; others are numbers, read off a marginal by rank."""
+        return self.unordered or (self.values is not None and len(self.values) == 2)
+
+    @property
+    def shaped(self) -> bool:
+        """Whether its marginal can be counted again: a number that is never missing."""
+        return not self.chosen and self.indicator is None
+
 
 @dataclass(frozen=True)
 class Bins:

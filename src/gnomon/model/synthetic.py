@@ -62,8 +62,7 @@ class SyntheticModel:
     @property
     def numbers(self) -> list[tuple[Attribute, Marginal]]:
         """Attributes that are Gaussian together and read off their marginals by rank."""
-        chosen = {option.attribute.name for option in self.options if not option.missing}
-        return [(a, g) for a, g in self.coordinates if a.name not in chosen and not a.unordered]
+        return [(a, g) for a, g in self.coordinates if not a.chosen]
 
     def latent(self, j: int) -> Latent:
         """The latent law of one coordinate."""
