@@ -9,7 +9,7 @@ a number stands as the place that it comes from, and puts that table at the end:
     {{mean EXPERIMENT|column|calibration|name|form}}  the mean over the seven tables of DPRP
     {{range EXPERIMENT|column|calibration|name|form}} the smallest and the largest of them
     {{ahead EXPERIMENT|column|larger or smaller|row|name|row}}  is the last row better than the first, by Welch's interval
-    {{trials EXPERIMENT}}                             how many trials its lines have, the synthesizer's apart
+    {{trials EXPERIMENT}}, {{own EXPERIMENT}}         how many trials its lines have, and the synthesizer's
 
 `name` is that of one number of a cell, or max, min, argmax, argmin over a sweep. `form` is as in Python (.3f), with
 "only" before it where no interval is wanted, and percent for shares.
@@ -38,8 +38,8 @@ OURS = "synthesizer"
 METRICS = ("accuracy", "AUPRC")
 CONTINUE = """## How to continue
 
-With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, for lines run before 18 November 2026 by the
-clock of a busy machine. Trials are those of most lines; the synthesizer's may be fewer, as its page says."""
+With `--data DIR --out docs/results/reproduce`. Seconds are of one processor for lines that were run last. Older lines have the
+clock of a busy machine, three to five times as many. Trials are the fewest of a line, the synthesizer's apart."""
 
 
 @cache
@@ -128,6 +128,18 @@ def table2(what: str) -> str:
     if what == OURS:
         ours, others = scores(f", {OURS}", "sound"), scores("", "sound")
         return str(sum(a["accuracy"] > b["accuracy"] for a, b in zip(ours, others, strict=True)))
+    if what == f"{OURS} gap":  # over the trials that both have
+        kept = results("dprp-table2").records
+        both = [
+            (
+                kept.get(((f"{n}, {OURS}", f"epsilon {e}", "sound"), t)),
+                kept.get(((n, f"epsilon {e}", "sound"), t)),
+            )
+            for _, n, _, e in pairs
+            for t in range(experiments()["dprp-table2"].trials)
+        ]
+        found = [a.value["accuracy"] - b.value["accuracy"] for a, b in both if a and b]  # type: ignore[index]
+        return f"{np.mean(found):+.3f}"
     *words, calibration = what.split()
     mine = scores("", calibration)
     if words:  # below print
@@ -145,17 +157,18 @@ def counts(name: str) -> tuple[list[int], list[int]]:
     return [n for key, n in found.items() if OURS not in key[0].lower()], mine
 
 
-def trials(name: str) -> str:
-    others, mine = counts(name)
-
-    def between(of: list[int]) -> str:
-        return f"{min(of):,}" if min(of) == max(of) else f"{min(of):,} to {max(of):,}"
-
-    if not others:
+def between(of: list[int]) -> str:
+    if not of:
         return "0"
-    return between(others) + (
-        f" (synthesizer {between(mine)})" if mine and mine != others[: len(mine)] else ""
-    )
+    return f"{min(of):,}" if min(of) == max(of) else f"{min(of):,} to {max(of):,}"
+
+
+def trials(name: str) -> str:
+    return between(counts(name)[0])
+
+
+def own_trials(name: str) -> str:
+    return between(counts(name)[1])
 
 
 def filled(text: str) -> str:
@@ -163,7 +176,14 @@ def filled(text: str) -> str:
 
     def number(match: re.Match[str]) -> str:
         word, _, rest = match[1].partition(" ")
-        kinds = {"mean": average, "range": extent, "ahead": ahead, "trials": trials, "table2": table2}
+        kinds = {
+            "mean": average,
+            "range": extent,
+            "ahead": ahead,
+            "trials": trials,
+            "own": own_trials,
+            "table2": table2,
+        }
         if word in kinds:
             return kinds[word](*rest.split("|"))
         return cell(*match[1].split("|"))
