@@ -38,8 +38,8 @@ OURS = "synthesizer"
 METRICS = ("accuracy", "AUPRC")
 CONTINUE = """## How to continue
 
-With `--data DIR --out docs/results/reproduce`. Seconds are of one processor for lines that were run last. Older lines have the
-clock of a busy machine, three to five times as many. Trials are the fewest of a line, the synthesizer's apart."""
+With `--data DIR --out docs/results/reproduce`. Seconds are of one processor for lines that were run last. Older ones
+have the clock of a busy machine, three to five times as many. Trials are the fewest of a line, the synthesizer's apart."""
 
 
 @cache
