@@ -355,7 +355,10 @@ ROW_RELEASES: dict[str, dict[str, Any]] = {
     "dppro": {"epsilon": 1.0, "delta": 1e-6, "n_components": 20},
     "dprp": {"epsilon": 1.0, "delta": 1e-6},
 }
-SYNTHESIZER: dict[str, dict[str, Any]] = {"synthesizer": {"epsilon": 1.0, "delta": 1e-6}}
+SYNTHESIZER: dict[str, dict[str, Any]] = {
+    "synthesizer": {"epsilon": 1.0, "delta": 1e-6},
+    "ron-gauss": {"epsilon": 1.0, "delta": 1e-6},  # beside it
+}
 
 
 # --- growth ---
@@ -449,7 +452,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--engines", nargs="*", default=["local", *CLUSTERS])
-    parser.add_argument("--methods", nargs="*", help="of rows; by default all")
+    parser.add_argument("--methods", nargs="*", help="of rows and synthesizer; by default all")
     parser.add_argument("--passes", action="store_true", help="what each pass of a release costs")
     parser.add_argument("--database", help="the URL of a PostgreSQL server, for the engine postgresql")
     parser.add_argument(

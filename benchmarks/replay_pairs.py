@@ -234,7 +234,7 @@ def faults() -> dict[str, Callable[[], Any]]:
         Sensitivity, "protecting", lambda self, promise: replace(self, unit=promise.unit, rows=promise.rows)
     )
     found["dependence of attributes: a sixth of it"] = lambda: _attribute(
-        Dependence, "change", property(lambda self, honest=Dependence.change: honest.fget(self) // 6)
+        Dependence, "change", Dependence.change // 6
     )
     found["distance of two minimisers: half of it"] = lambda: _attribute(
         HingeMinimum,

@@ -30,7 +30,7 @@ from gnomon.methods.charging import unaccounted
 from gnomon.privacy.accounting import spendable
 from gnomon.verdict.compare import described, distance, prior, relative
 from gnomon.verdict.levels import Level, judged, judged_relation
-from gnomon.verdict.predict import judged_trials, trial_of, tried_on_reference
+from gnomon.verdict.predict import MOST, judged_trials, trial_of, tried_on_reference
 from gnomon.verdict.simulate import Redrawn
 from gnomon.verdict.state import again, beside_counts, together
 
@@ -129,10 +129,11 @@ def tried_release(
 def judged_release(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """For every column, class and the relation of a release: its true level beside the predicted and the stated one."""
     trial, true, seen, known = (found[key] for key in ("trial", "true", "seen", "prior"))
+    predicted = judged_trials(trial, found["reference"], MOST)
     before = judged_trials(trial, found["reference"])
     after = together(before, found["reference"].columns, found["again"], found["counted"])
     for part in ("columns", "classes"):
-        for planned, stated in zip(getattr(before, part), getattr(after, part), strict=True):
+        for planned, stated in zip(getattr(predicted, part), getattr(after, part), strict=True):
             here, public = (getattr(one, part)[planned.name] for one in (true, known))
             error = distance(getattr(seen, part)[planned.name], here)
             real_ = judged(planned.kind, planned.name, error, distance(public, here))
@@ -144,11 +145,11 @@ def judged_release(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 "error": error,
                 **{key: one.level.word for key, one in levels.items()},
             }
-    assert before.relation is not None
+    assert predicted.relation is not None
     assert after.relation is not None
     error_ = relative(seen.relation, true.relation)
-    relation = judged_relation(before.relation.name, error_)
-    levels = {"true": relation, "predicted": before.relation, "stated": after.relation}
+    relation = judged_relation(predicted.relation.name, error_)
+    levels = {"true": relation, "predicted": predicted.relation, "stated": after.relation}
     words = {key: one.level.word for key, one in levels.items()}
     yield found["facts"] | {"part": "relation", "name": relation.name, "error": error_, **words}
 

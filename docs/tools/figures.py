@@ -152,6 +152,22 @@ def ablation() -> None:
     save(figure, "ablation")
 
 
+def engines() -> None:
+    rows = tables("engines")[0][1][1:]
+    figure, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    for engine, mark, colour in zip(
+        dict.fromkeys(row[1] for row in rows), "os^D", (BLUE, SAND, GREY, "black"), strict=True
+    ):
+        some = [(number(row[0]), number(row[2])) for row in rows if row[1] == engine]
+        axis.plot(*zip(*some, strict=True), marker=mark, color=colour, label=engine)
+    axis.axhline(1.5, color="black", linestyle=":", label="aim, at most")
+    axis.set(xscale="log", xlabel="million rows x 100 columns", ylabel="moments / bare loop", ylim=(0, 2))
+    axis.set_xticks([1, 5, 20], ["1", "5", "20"])
+    axis.minorticks_off()
+    axis.legend(frameon=False, ncols=5, loc="upper center")
+    save(figure, "engines")
+
+
 def first_version() -> None:
     _, *rows = tables("utility/first-version")[0][1]
     figure, axis = plt.subplots(figsize=(6.5, 3), layout="constrained")
@@ -180,6 +196,7 @@ def main() -> None:
         "inputs that were watched",
         log=True,
     )
+    engines()
     bars("speed", 0, 0, {1: "measured", 2: "aim, at most"}, "in units of the bare loop (see the table)")
 
 

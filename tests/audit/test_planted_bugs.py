@@ -15,7 +15,7 @@ from gnomon.audit.moments import moment_attack
 from gnomon.audit.vectors import count_attack, sum_attack
 from gnomon.audit.whole import likelihood_attack
 from gnomon.audit.worst import worst_pair
-from gnomon.methods import dprp, dprp_rows
+from gnomon.methods import dprp_rows
 from gnomon.methods.baseline.exponential import BestDatabase
 from gnomon.privacy import mechanism
 from gnomon.privacy.guarantee import Adjacency, ApproxDP, PureDP, declared
@@ -142,7 +142,7 @@ def test_dprp_understates_rows_with_their_moments(monkeypatch) -> None:
 
 def test_dprp_releases_its_moments_without_noise(monkeypatch) -> None:
     none = Noise("none", None, 0.0, NoiseLaw("none", 0.0, 0.0))
-    monkeypatch.setattr(dprp.LabelledRows, "moment_noise", lambda self, loss: none)
+    monkeypatch.setattr(dprp_rows.LabelledRows, "moment_noise", lambda self, loss: none)
     assert audit(attacks_on("dprp", epsilon=4.0, delta=1e-5)[-2], 160).broken
 
 

@@ -208,7 +208,7 @@ def dask() -> Iterator[Cluster]:
     ):
 
         def engine_in(place: Path) -> DaskEngine:
-            client.wait_for_workers(3, timeout=60)
+            client.wait_for_workers(3, timeout=240)  # that were killed, on a busy machine
             return DaskEngine(client=client, place=str(place))
 
         def frame(table: pd.DataFrame, partitions: int) -> Any:

@@ -20,6 +20,7 @@ pytest.importorskip("pyspark", reason="the extra gnomon[spark] is not installed"
 from pyspark.sql import functions as sql
 
 from gnomon.engine.spark import SparkEngine, SparkSource
+from gnomon.engine.spark_session import problems
 from gnomon.errors import EngineError, ParameterError
 from gnomon.table.schema import Schema
 
@@ -216,6 +217,22 @@ def test_connect(spark_processes: Any, release: Any, leftovers: Path) -> None:
         done = release(code, url)
         assert done.returncode == 0, done.stderr
     assert (leftovers / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version",
+            "another version of Python than the",
+        ),
+        ("ModuleNotFoundError: No module named 'gnomon'", "lacks gnomon; install the same version there"),
+    ],
+)
+def test_a_worker_that_cannot_start_is_a_sentence(said: str, sentence: str) -> None:
+    with pytest.raises(EngineError, match=sentence) as caught, problems():
+        raise RuntimeError(f"{said} 1-800-SECRET")
+    assert "SECRET" not in str(caught.value)
 
 
 def test_java_that_is_missing_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,9 @@ def test_plan_counts_the_cost_and_says_what_is_lost() -> None:
     found = plan_by_numbers(schema("age", "income"), 20_000, epsilon=1.0)
     share = share_of(schema("age", "income"), 20_000, found.guarantee)
     assert SHARE - 1e-9 <= share <= MOST_SHARE
-    paid = f"{share:.0%} of the budget goes to what is estimated of: age, income. Bounds are found where about"
+    paid = (
+        f"{share:.0%} of the budget goes to what is estimated of: age, income. Bounds are found where about"
+    )
     assert any(note.startswith(paid) for note in found.notes)
     assert not hidden(schema("age"), 20_000, gn.PureDP(1.0))
     assert hidden(schema("age"), 50, gn.PureDP(0.1)) == {"age"}
@@ -192,3 +194,18 @@ def test_a_target_cannot_be_left_out() -> None:
 def test_printed_noise_has_no_price_for_bounds() -> None:
     with pytest.raises(ParameterError, match="no paper prints a price"):
         gn.RonGauss(1.0, schema=schema("age"), calibration="paper").fit(with_flag(table(50)))
+
+
+def test_a_window_that_stands_out_is_cut_to_the_bins_that_hold_rows() -> None:
+    """Four bins stand out together and none alone; the last two hold less than a hundredth of the rows."""
+    rows, names = 20_000, tuple(f"x{j}" for j in range(10))
+    budget = spendable(gn.ApproxDP(1.0, 1e-5))
+    noise = grid_counts(names).noise(budget.split(bounds_share(names, rows, budget))[0])
+    counts = np.zeros(len(EDGES) - 1, dtype=np.int64)
+    place = int(np.searchsorted(EDGES, 4.0))
+    counts[place : place + 5] = [19_000, 140, 140, 140, 20]
+    assert threshold(noise, len(names)) > 140
+    assert threshold(noise, len(names), 2) > 280
+    assert threshold(noise, len(names), 4) < 440
+    low, high = bounds_of(counts, noise, len(names), rows, integer=False) or (0.0, 0.0)
+    assert (low, high) == (4.0, float(EDGES[place + 3]))  # 160 rows of 20,000 lie beyond

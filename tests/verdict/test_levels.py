@@ -16,7 +16,7 @@ from gnomon.privacy.guarantee import ApproxDP, PureDP
 from gnomon.table.schema import Column, Schema
 from gnomon.verdict.compare import Distance, described, distance, off_by, prior, relative
 from gnomon.verdict.levels import DEVIATIONS, VARIATION, Level, Verdict, Verdicts, judged, level_of
-from gnomon.verdict.predict import planned_trial, predict, with_fewer_columns
+from gnomon.verdict.predict import MOST, planned_trial, predict, typical, with_fewer_columns
 from gnomon.verdict.reference import reference_table
 from gnomon.verdict.simulate import flag_noise, scaled_epsilon
 
@@ -216,3 +216,17 @@ def test_the_noise_of_booleans_is_pooled_over_columns_and_trials() -> None:
     ]
     assert len(off) == 40
     assert flag_noise(tried) == pytest.approx(np.sqrt(np.mean(np.square(off))))
+
+
+def test_a_level_is_predicted_that_most_columns_of_a_kind_reach() -> None:
+    def of(good: int, weak: int, lost: int) -> str:
+        levels = [Level.GOOD] * good + [Level.WEAK] * weak + [Level.LOST] * lost
+        return typical(
+            "", [Verdict("column", "", level, None, None, level) for level in levels], MOST
+        ).level.word
+
+    assert of(9, 1, 0) == "good"
+    assert of(8, 2, 0) == "weak"  # the median is good: a fifth of such columns is not
+    assert of(2, 4, 4) == "weak"  # lost only where the median is
+    assert of(0, 5, 5) == "lost"
+    assert of(1, 0, 0) == "good"

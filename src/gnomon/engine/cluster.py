@@ -13,10 +13,9 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import metadata
 from itertools import pairwise
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from gnomon.engine.memory import reuse_heaps
 from gnomon.engine.shuffle import Gather, Scatter, buckets_for
 from gnomon.errors import EngineError, GnomonError
 from gnomon.table.persons import Bounding
-from gnomon.table.rows import Rows, RowSource
+from gnomon.table.rows import Layout, Rows, RowSource
 
 FILE_BLOCKS = 16  # of a file that the driver writes
 LARGE = 2**24  # bytes of a sum
@@ -127,11 +126,11 @@ class Fold:
 
 @dataclass(frozen=True)
 class Encode:
-    """The encoded rows of a fragment, committed as one file; returns the rows of its blocks."""
+    """The encoded rows of a fragment, committed as one file; returns its rows, and those of each block."""
 
     encoder: Encodes
 
-    def __call__(self, item: tuple[str, Any]) -> list[int]:
+    def __call__(self, item: tuple[str, Any]) -> tuple[int, list[int]]:
         path, fragment = item
         layout, counts = self.encoder.layout, []
 
@@ -142,7 +141,8 @@ class Encode:
 
         commit(path, write)
         # an earlier attempt has committed the same rows in the same blocks, since a fragment does not change
-        return counts or [batch.num_rows for batch in pieces(fragment)]
+        found = counts or [batch.num_rows for batch in pieces(fragment)]
+        return sum(found), found
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,13 @@ class ClusterEngine(ABC):
     """An engine whose tasks run on workers that share a folder with the driver."""
 
     place: str | None = None  # of the shared folder
+    close: Callable[[], object]  # ends what this engine has started
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @abstractmethod
     def slots(self) -> int:
@@ -211,34 +218,40 @@ class ClusterEngine(ABC):
     ) -> CommittedRows:
         folder = SharedFolder(self.place)
         fragments = _fragments(source) if encoder.portable else ()
+        n = sum(fragment.rows for fragment in fragments)
+
+        def done(rows: int) -> None:
+            progress(stage, rows, n)
+
         try:
             if not fragments:
                 blocks = _encoded_here(source, encoder, bounding, folder, stage, progress)
             elif bounding is None:
-                blocks = self._encoded(fragments, encoder, folder, partial(progress, stage))
+                blocks = self._committed(Encode(encoder), fragments, folder, encoder.layout, n, done)
             else:
-                blocks = self._bounded(fragments, encoder, bounding, folder, partial(progress, stage))
+                blocks = self._bounded(fragments, encoder, bounding, folder, n, done)
         except BaseException:
             folder.delete()
             raise
         return CommittedRows(folder, tuple(blocks))
 
-    def _encoded(
+    def _committed(
         self,
-        fragments: Sequence[Any],
-        encoder: Encodes,
+        function: Callable[[tuple[str, Any]], tuple[int, list[int]]],
+        parts: Sequence[Any],
         folder: SharedFolder,
-        done: Callable[[int, int], None],
+        layout: Layout,
+        expected: int,
+        done: Callable[[int], None],
     ) -> list[Block]:
-        items = [(str(folder.path / f"rows-{i:06}"), fragment) for i, fragment in enumerate(fragments)]
-        counts: list[list[int]] = [[] for _ in items]
-        rows, n = 0, sum(fragment.rows for fragment in fragments)
-        for i, outcome in self.each(self._task(Encode(encoder)), items):
-            counts[i] = outcome.get()
-            rows += sum(counts[i])
-            done(rows, n)
-        _check_rows(rows, n)
-        layout = encoder.layout
+        """The blocks of the files that tasks commit, one for each part; together they must have read `expected` rows."""
+        items = [(str(folder.path / f"rows-{i:06}"), part) for i, part in enumerate(parts)]
+        counts, read = [list[int]() for _ in items], 0
+        for i, outcome in self.each(self._task(function), items):
+            some, counts[i] = outcome.get()
+            read += some
+            done(read)
+        _check_rows(read, expected)
         return [b for (path, _), c in zip(items, counts, strict=True) for b in blocks_of(path, layout, c)]
 
     def _bounded(
@@ -247,10 +260,11 @@ class ClusterEngine(ABC):
         encoder: Encodes,
         bounding: Bounding,
         folder: SharedFolder,
-        done: Callable[[int, int], None],
+        n: int,
+        done: Callable[[int], None],
     ) -> list[Block]:
         """The rows of persons that are used, by a shuffle: fragments to buckets of persons, buckets to rows."""
-        layout, n = encoder.layout, sum(fragment.rows for fragment in fragments)
+        layout = encoder.layout
         buckets = buckets_for(n, layout, TASKS * self.slots())
         moved = SharedFolder(self.place)
         try:
@@ -259,20 +273,19 @@ class ClusterEngine(ABC):
             for _, outcome in self.each(self._task(Scatter(bounding, encoder, buckets)), scatter):
                 rows, some = outcome.get()
                 read, records = read + rows, records + some
-                done(read // 2, n)  # half of the way
+                done(read // 2)  # half of the way
             _check_rows(read, n)
             gather = Gather(bounding, layout, buckets, [path for path, _ in scatter])
-            items = [(str(folder.path / f"rows-{bucket:06}"), bucket) for bucket in range(buckets)]
-            counts: list[list[int]] = [[] for _ in items]
-            found = 0
-            for i, outcome in self.each(self._task(gather), items):
-                some, counts[i] = outcome.get()
-                found += some
-                done(n // 2 + found * (n - n // 2) // max(1, records), n)
-            _check_rows(found, records)
+            return self._committed(
+                gather,
+                range(buckets),
+                folder,
+                layout,
+                records,
+                lambda found: done(n // 2 + found * (n - n // 2) // max(1, records)),
+            )
         finally:
             moved.delete()
-        return [b for (path, _), c in zip(items, counts, strict=True) for b in blocks_of(path, layout, c)]
 
     def fold(
         self, source: RowSource, query: Summed[Any], *, stage: str, progress: Progress = quiet

@@ -7,14 +7,14 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pyarrow as pa
 
-from gnomon.engine.base import Engine
 from gnomon.engine.cluster import ClusterEngine, Outcome, Task, added, versions
 from gnomon.engine.committed import SharedFolder
+from gnomon.engine.local import workers
 from gnomon.engine.staged import Stage, StagedFragment, StagedSource
 from gnomon.errors import EngineError, GnomonError, ParameterError
 from gnomon.table.schema import Schema
@@ -27,7 +27,6 @@ except ImportError:
 
 ADDRESS = r"([a-z]+://)?[^\s/]+:\d+"
 SPLIT_EVERY = 8  # sums that one task adds up
-EVALUATIONS = 3  # of a frame, when workers are lost during the first ones
 
 
 class DaskEngine(ClusterEngine):
@@ -52,27 +51,13 @@ class DaskEngine(ClusterEngine):
                 "The address of a Dask scheduler has the form tcp://host:port or tls://host:port."
             )
         self.place = place
-        self._cluster: LocalCluster | None = None
-        self._scratch: SharedFolder | None = None
-        with _problems():
-            if client is None and cluster is None:
-                self._scratch = SharedFolder()  # what workers spill is their owner's alone
-                self._cluster = _local_cluster(workers, processes, self._scratch)
-            self.client = client or Client(self._cluster or cluster, set_as_default=False)
-        self._close = weakref.finalize(self, _close, None if client else self.client, self._cluster)
+        with ExitStack() as started, _problems():
+            if client is None:
+                own = None if cluster else started.enter_context(_local_cluster(workers, processes))
+                client = started.enter_context(Client(own or cluster, set_as_default=False))
+            self.client = client
+            self.close = weakref.finalize(self, started.pop_all().close)
         self.greet()
-
-    def close(self) -> None:
-        """End the client and the cluster that this engine has started."""
-        self._close()
-        if self._scratch is not None:
-            self._scratch.delete()
-
-    def __enter__(self) -> DaskEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def slots(self) -> int:
         return sum(self.client.nthreads().values()) or 1
@@ -116,64 +101,37 @@ class DaskEngine(ClusterEngine):
 class DaskSource(StagedSource):
     """A Dask DataFrame."""
 
-    kind = "dask"
+    kind, runs_on = "dask", DaskEngine
 
     def __init__(self, frame: Any, schema: Schema | None = None) -> None:
         self._frame = frame
         meta = pa.Schema.from_pandas(frame._meta, preserve_index=False).remove_metadata()
         fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in meta]
         super().__init__(pa.schema(fields), schema)
-        self._engine: DaskEngine | None = None
 
-    def engine(self, asked: Engine | None = None) -> Engine:
-        if isinstance(asked, DaskEngine):
-            self._engine = asked
-        return asked or self._own()
-
-    def _own(self) -> DaskEngine:
-        if self._engine is None:
-            try:
-                self._engine = DaskEngine(client=get_client())
-            except (
-                ValueError
-            ):  # nobody has started a client: threads of this process, as Dask itself would use
-                self._engine = DaskEngine(processes=False)
-        return self._engine
+    def _start(self) -> DaskEngine:
+        try:
+            return DaskEngine(client=get_client())
+        except ValueError:  # nobody has started a client: threads of this process, as Dask itself would use
+            return DaskEngine(processes=False)
 
     def _persisted(self) -> bool:
         return bool(futures_of(self._frame))
 
-    def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
-        for _ in range(EVALUATIONS):
-            folder, whole = SharedFolder(self._own().place), False
-            try:
-                found, whole = self._evaluated(schema, folder)
-                if whole:
-                    return folder, found
-            finally:
-                if not whole:
-                    folder.delete()
-        raise EngineError(
-            "Workers were lost at each of several evaluations of the frame, whose rows might have been counted twice; "
-            "write it to files, and release those."
-        )
-
-    def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> tuple[list[StagedFragment], bool]:
-        """The committed partitions, and whether no worker was lost: a recomputed shuffle may move rows between them."""
+    def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> list[StagedFragment] | None:
+        """None where a worker was lost: a recomputed shuffle may move rows between partitions."""
         client, task, names = self._own().client, Task(Stage(schema), versions()), schema.names
-        partitions = self._frame[names].to_delayed()
-        paths = [str(folder.path / f"part-{i:06}") for i in range(len(partitions))]
+        partitions = [
+            (str(folder.path / f"part-{i:06}"), part)
+            for i, part in enumerate(self._frame[names].to_delayed())
+        ]
         with _problems():
             before = _losses(client)
-            staged = [
-                dask.delayed(_stage_partition)(task, path, part)
-                for path, part in zip(paths, partitions, strict=True)
-            ]
-            futures = client.compute(staged)
-            rows = [outcome.get() for outcome in client.gather(futures)]
-            whole = _losses(client) == before
-        found = [StagedFragment(path, n, tuple(names)) for path, n in zip(paths, rows, strict=True)]
-        return found, whole
+            staged = [dask.delayed(_stage_partition)(task, path, part) for path, part in partitions]
+            rows = [outcome.get() for outcome in client.gather(client.compute(staged))]
+            if _losses(client) != before:
+                return None
+        return [StagedFragment(path, n, tuple(names)) for (path, _), n in zip(partitions, rows, strict=True)]
 
 
 @contextmanager
@@ -195,26 +153,27 @@ def _problems() -> Iterator[None]:
         raise EngineError(f"The Dask cluster could not do its work ({type(problem).__name__}).") from None
 
 
-def _local_cluster(workers: int | None, processes: bool, scratch: SharedFolder) -> LocalCluster:
+@contextmanager
+def _local_cluster(count: int | None, processes: bool) -> Iterator[LocalCluster]:
     """On loopback, with TLS of its own, so that nobody else on this machine can give it tasks; no web page."""
-    with dask.config.set({"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}):
-        return LocalCluster(
-            n_workers=workers or max(1, min(8, os.cpu_count() or 1)),
-            threads_per_worker=1,
-            processes=processes,
-            host="127.0.0.1" if processes else None,
-            protocol="tls" if processes else "inproc",
-            security=Security.temporary() if processes else None,
-            dashboard_address="127.0.0.1:0",
-            local_directory=str(scratch.path),
-            silence_logs=logging.CRITICAL,  # a worker would log what it failed on, cells and all
-        )
-
-
-def _close(client: Client | None, cluster: LocalCluster | None) -> None:
-    for one in (client, cluster):
-        if one is not None:
-            one.close()
+    scratch = SharedFolder()  # what workers spill is their owner's alone
+    try:
+        with dask.config.set({"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}):
+            cluster = LocalCluster(
+                n_workers=count or workers(),
+                threads_per_worker=1,
+                processes=processes,
+                host="127.0.0.1" if processes else None,
+                protocol="tls" if processes else "inproc",
+                security=Security.temporary() if processes else None,
+                dashboard_address="127.0.0.1:0",
+                local_directory=str(scratch.path),
+                silence_logs=logging.CRITICAL,  # a worker would log what it failed on, cells and all
+            )
+        with cluster:
+            yield cluster
+    finally:
+        scratch.delete()
 
 
 def _same(value: Any) -> Any:

@@ -7,14 +7,12 @@ import pickle
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
-from functools import cached_property
 from io import StringIO
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
 
-from gnomon.engine.base import Engine
 from gnomon.engine.cluster import ClusterEngine, Outcome, Task, added, versions
 from gnomon.engine.committed import SharedFolder
 from gnomon.engine.staged import Stage, StagedFragment, StagedSource
@@ -50,27 +48,16 @@ class SparkEngine(ClusterEngine):
         self.place = place
         with problems():
             self.session = session or session_of(cluster)
-        self._close = weakref.finalize(self, stop, None if session else self.session)
+        self.close = weakref.finalize(self, stop, None if session else self.session)
+        self._slots = 0
         self.greet()
 
-    def close(self) -> None:
-        """Stop the session, if this engine has started it."""
-        self._close()
-
-    def __enter__(self) -> SparkEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def slots(self) -> int:
+        if not self._slots:
+            with problems():
+                parts = self.session.range(0, 100_000).select(sql.spark_partition_id().alias("part"))
+                self._slots = int(parts.agg(sql.countDistinct("part")).first()[0])
         return self._slots
-
-    @cached_property
-    def _slots(self) -> int:
-        with problems():
-            parts = self.session.range(0, 100_000).select(sql.spark_partition_id().alias("part"))
-            return int(parts.agg(sql.countDistinct("part")).first()[0])
 
     def each(self, task: Task, items: Sequence[Any]) -> Iterator[tuple[int, Outcome]]:
         wave = WAVE * self.slots()
@@ -123,38 +110,22 @@ class SparkSource(StagedSource):
     result. So the content of what was committed, as a sum of row hashes, is compared with a second evaluation.
     """
 
-    kind = "spark"
+    kind, runs_on = "spark", SparkEngine
 
     def __init__(self, frame: Any, schema: Schema | None = None) -> None:
         self._frame = frame
         with problems():
             columns = frame.limit(0).toArrow().schema
         super().__init__(columns.remove_metadata(), schema)
-        self._engine: SparkEngine | None = None
 
-    def engine(self, asked: Engine | None = None) -> Engine:
-        if isinstance(asked, SparkEngine):
-            self._engine = asked
-        return asked or self._own()
-
-    def _own(self) -> SparkEngine:
-        if self._engine is None:
-            self._engine = SparkEngine(session=self._frame.sparkSession)
-        return self._engine
+    def _start(self) -> SparkEngine:
+        return SparkEngine(session=self._frame.sparkSession)
 
     def _persisted(self) -> bool:
         """By the plan of the frame, which also tells of frames that it is made from; Spark prints it and no more."""
         with problems(), redirect_stdout(StringIO()) as plan:
             self._frame.select("*").explain()
         return "InMemoryTableScan" in plan.getvalue()
-
-    def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
-        folder = SharedFolder(self._own().place)
-        try:
-            return folder, self._evaluated(schema, folder)
-        except BaseException:
-            folder.delete()
-            raise
 
     def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> list[StagedFragment]:
         names = tuple(schema.names)

@@ -87,6 +87,11 @@ def problems() -> Iterator[None]:
                 "A worker of the Spark cluster lacks gnomon; install the same version there, and set PYSPARK_PYTHON to the "
                 "Python that has it."
             ) from None
+        if "PYTHON_VERSION_MISMATCH" in str(problem):
+            raise EngineError(
+                "A worker of the Spark cluster has another version of Python than the driver; install the same version "
+                "there, and set PYSPARK_PYTHON to it."
+            ) from None
         raise EngineError(f"The Spark cluster could not do its work ({type(problem).__name__}).") from None
 
 

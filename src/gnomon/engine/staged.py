@@ -19,11 +19,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from gnomon.engine.base import Engine
+from gnomon.engine.cluster import ClusterEngine
 from gnomon.engine.committed import SharedFolder, commit
 from gnomon.errors import EngineError
 from gnomon.table.base import Source, reading, unique_names
 from gnomon.table.rows import BATCH
 from gnomon.table.schema import Schema
+
+EVALUATIONS = 3  # of a frame, when workers are lost during the first ones
 
 
 @dataclass(frozen=True)
@@ -64,19 +68,26 @@ class Stage:
 class StagedSource(Source):
     """A frame whose rows live on a cluster."""
 
+    runs_on: type[ClusterEngine]
+
     def __init__(self, columns: pa.Schema, schema: Schema | None) -> None:
         unique_names(columns.names, self.label)
         self._all = columns
         declared = None if schema is None else {*(column.name for column in schema.released), schema.person}
         self._staged = [name for name in columns.names if declared is None or name in declared]
+        self._engine: ClusterEngine | None = None
 
     @property
     def arrow_schema(self) -> pa.Schema:
         return self._all
 
     @abstractmethod
-    def _stage(self, schema: pa.Schema) -> tuple[SharedFolder, list[StagedFragment]]:
-        """Evaluate the frame once and commit its partitions."""
+    def _start(self) -> ClusterEngine:
+        """An engine on the cluster that holds the frame."""
+
+    @abstractmethod
+    def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> list[StagedFragment] | None:
+        """Evaluate the frame and commit its partitions; None where parts of two evaluations may have met."""
 
     @abstractmethod
     def _persisted(self) -> bool:
@@ -89,8 +100,30 @@ class StagedSource(Source):
                 "A persisted frame cannot be released: a part that is lost is computed again beside the others, so that a "
                 "record might be counted twice; give the frame as it was before, or write it to files and release those."
             )
-        with reading(self.label):
-            return self._stage(pa.schema([self._all.field(name) for name in self._staged]))
+        schema = pa.schema([self._all.field(name) for name in self._staged])
+        for _ in range(EVALUATIONS):
+            folder, found = SharedFolder(self._own().place), None
+            try:
+                with reading(self.label):
+                    found = self._evaluated(schema, folder)
+                if found is not None:
+                    return folder, found
+            finally:
+                if found is None:
+                    folder.delete()
+        raise EngineError(
+            "Workers were lost at each of several evaluations of the frame, whose rows might have been counted twice; "
+            "write it to files, and release those."
+        )
+
+    def engine(self, asked: Engine | None = None) -> Engine:
+        if isinstance(asked, self.runs_on):
+            self._engine = asked
+        return asked or self._own()
+
+    def _own(self) -> Any:
+        self._engine = self._engine or self._start()
+        return self._engine
 
     def n_rows(self) -> int:
         return sum(fragment.rows for fragment in self._files[1])

@@ -199,6 +199,8 @@ def bounds_of(
     if full is None:
         return None
     first, last = full
+    held = counts[first : last + 1]
+    first, last = first + _thin(held, rows), last - _thin(held[::-1], rows)
     first -= _tail(counts[max(first - REACH, 0) : first], noise, rows)
     last += _tail(counts[last + 1 : last + 1 + REACH][::-1], noise, rows)
     if first == last == ZERO and not integer:  # nothing but zeros: how far the other cells reach is hidden
@@ -206,6 +208,15 @@ def bounds_of(
     outermost = 2.0 ** (POWERS[-1] + 1)
     low, high = np.clip(EDGES[[first, last + 1]], -outermost, outermost)
     return (math.floor(low), math.ceil(high)) if integer else (float(low), float(high))
+
+
+def _thin(counts: npt.NDArray[np.int64], rows: int) -> int:
+    """How many of these bins, of which the first is the outermost, hold a hundredth of the rows or less together.
+
+    A window stands out as a whole, and may end in bins that hold nothing.
+    """
+    over = np.flatnonzero(np.cumsum(counts) > TAIL * rows)
+    return int(over[0]) if len(over) else 0
 
 
 def _tail(counts: npt.NDArray[np.int64], noise: Noise, rows: int) -> int:

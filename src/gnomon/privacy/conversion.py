@@ -67,7 +67,7 @@ def group(guarantee: Guarantee, k: int, law: GaussianDP | None = None) -> Guaran
         delta = min(delta, delta_of(group_mu(law, k).mu, epsilon))
     if delta >= 1:
         raise ConversionError(
-            f"Over {k} steps of epsilon {guarantee.epsilon:g} the delta of {guarantee.delta:g} grows past 1, "
+            f"over {k} steps of epsilon {guarantee.epsilon:g} the delta of {guarantee.delta:g} grows past 1, "
             "so nothing is promised."
         )
     return replace(guarantee, epsilon=epsilon, delta=delta)

@@ -26,6 +26,8 @@ from gnomon.verdict.simulate import NotSimulatedError, Trial, Tried, scaled_epsi
 TRIALS = 2
 MOST_COLUMNS = 40  # of a reference table; of more columns some of every kind stand for all
 FEW_COLUMNS = 4  # of one for the target alone
+HALF = 0.5
+MOST = 0.84  # of the columns of a kind reach what is predicted: then 95% of those called good are
 # decided by the schema of the release, or in no file of it
 GIVEN = ("bounds", "classes", "target_bounds", "target", "task", "strict", "public")
 MOST_DOUBLINGS = 10  # of rows or epsilon, for what would reach the next level
@@ -44,7 +46,7 @@ def predict(
 ) -> Verdicts:
     """A verdict for every column, every class and the relation to the target; reads no data and costs nothing.
 
-    Columns of one kind are judged together, by the median over the reference table's. `remedies` says for each what
+    Columns of one kind are judged together, by what most of the reference table's reach. `remedies` says for each what
     would reach the next level, which takes a few more trials.
     """
     if method not in METHODS:
@@ -118,9 +120,9 @@ def released_schema(schema: Schema) -> Schema:
 
 
 def expected(trial: Trial, trials: int = TRIALS) -> Verdicts:
-    """What a release of such a table is expected to be worth: medians over columns of one kind and over trials."""
+    """What a release of such a table is expected to be worth: what most columns of a kind reach, over trials."""
     try:
-        return judged_trials(trial, tried_on_reference(trial, trials))
+        return judged_trials(trial, tried_on_reference(trial, trials), MOST)
     except NotSimulatedError:
         return unknown(trial)
 
@@ -171,15 +173,15 @@ def _tried(key: _Key) -> OnReference:
     return OnReference(on(fewer), on(with_fewer_columns(trial, FEW_COLUMNS, share=1.0)))
 
 
-def judged_trials(trial: Trial, tried: OnReference) -> Verdicts:
-    """Medians over columns of one kind and over trials."""
+def judged_trials(trial: Trial, tried: OnReference, reached: float = HALF) -> Verdicts:
+    """For the columns of one kind, the level that the share `reached` of them has, over trials."""
     runs = _each_beside_another(tried.columns)
     alike: dict[Any, list[Verdict]] = defaultdict(list)
     kinds = {column.name: _kind(column) for column in trial.schema.released}
     for run in runs:
         for name, verdict in run.columns.items():
             alike[kinds.get(name)].append(verdict)
-    of_kind = {kind: typical("", found) for kind, found in alike.items()}
+    of_kind = {kind: typical("", found, reached) for kind, found in alike.items()}
     names = list(runs[0].columns)
     if len(names) < len(kinds) and set(names) <= kinds.keys():
         names = _features_first(trial.schema)
@@ -189,8 +191,8 @@ def judged_trials(trial: Trial, tried: OnReference) -> Verdicts:
         relation = judged_relation(target.name, float(np.mean([run.relation for run in runs])))
         if tried.target is not None:
             runs = _each_beside_another(tried.target)
-            columns[target.name] = typical(target.name, [run.columns[target.name] for run in runs])
-    classes = tuple(typical(name, [run.classes[name] for run in runs]) for name in runs[0].classes)
+            columns[target.name] = typical(target.name, [run.columns[target.name] for run in runs], reached)
+    classes = tuple(typical(name, [run.classes[name] for run in runs], reached) for name in runs[0].classes)
     return Verdicts(trial.method.name, "predicted", tuple(columns.values()), classes, relation)
 
 
@@ -285,17 +287,20 @@ def _kind(column: Column) -> tuple[Any, ...]:
     return column.kind, size, column.ordered, column.missing == "indicator", column.role
 
 
-def typical(name: str, verdicts: Iterable[Verdict]) -> Verdict:
-    """The median of each level, the worse of the two middle ones."""
+def typical(name: str, verdicts: Iterable[Verdict], reached: float = HALF) -> Verdict:
+    """The level that the share `reached` of the verdicts has, in each part; lost only where their median is."""
     found = list(verdicts)
 
-    def median(levels: Iterable[Level | None]) -> Level | None:
+    def quantile(levels: Iterable[Level | None]) -> Level | None:
         known = sorted(level for level in levels if level is not None)
-        return known[len(known) // 2] if known else None
+        if not known:
+            return None
+        level, median = known[int(reached * len(known))], known[len(known) // 2]
+        return Level.WEAK if level is Level.LOST and median < Level.LOST else level
 
-    level = median(one.level for one in found)
+    level = quantile(one.level for one in found)
     assert level is not None
-    location, spread, marginal = (median(getattr(one, part) for one in found) for part in PARTS)
+    location, spread, marginal = (quantile(getattr(one, part) for one in found) for part in PARTS)
     return Verdict(found[0].kind, name, level, location, spread, marginal)
 
 
