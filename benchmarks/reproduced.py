@@ -9,7 +9,7 @@ a number stands as the place that it comes from, and puts that table at the end:
     {{mean EXPERIMENT|column|calibration|name|form}}  the mean over the seven tables of DPRP
     {{range EXPERIMENT|column|calibration|name|form}} the smallest and the largest of them
     {{ahead EXPERIMENT|column|larger or smaller|row|name|row}}  is the last row better than the first, by Welch's interval
-    {{trials EXPERIMENT}}                             how many trials its lines have, the synthesizer's apart
+    {{trials EXPERIMENT}}, {{own EXPERIMENT}}         how many trials its lines have, and the synthesizer's
 
 `name` is that of one number of a cell, or max, min, argmax, argmin over a sweep. `form` is as in Python (.3f), with
 "only" before it where no interval is wanted, and percent for shares.
@@ -35,10 +35,11 @@ from gnomon.reproduce.results import FILE, Journal, Results
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 OUT = RESULTS / "reproduce"
 OURS = "synthesizer"
+METRICS = ("accuracy", "AUPRC")
 CONTINUE = """## How to continue
 
-With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, for lines run before 18 November 2026 by the
-clock of a busy machine. Trials are those of most lines; the synthesizer's may be fewer, as its page says."""
+With `--data DIR --out docs/results/reproduce`. Seconds are of one processor for lines that were run last. Older ones
+have the clock of a busy machine, three to five times as many. Trials are the fewest of a line, the synthesizer's apart."""
 
 
 @cache
@@ -114,23 +115,37 @@ def ahead(name: str, column: str, better: str, theirs: str, part: str, ours: str
 def table2(what: str) -> str:
     """What is counted over the 35 pairs of a table and an epsilon of DPRP's Table 2."""
     pairs = [(f, n, p, e) for f, n in printed.NAMES.items() for p, e in enumerate(printed.EPSILONS)]
-    gans = [better_gan(folder, place)["accuracy"] for folder, _, place, _ in pairs]
+    gans = [better_gan(folder, place) for folder, _, place, _ in pairs]
+
+    def scores(after: str, calibration: str) -> list[dict[str, float]]:
+        cells = [numbers("dprp-table2", f"{n}{after}", f"epsilon {e}", calibration) for _, n, _, e in pairs]
+        return [{part: cell[part].mean for part in METRICS} for cell in cells]
+
     if what == "GANs below the most frequent class":
         often = "most frequent class, accuracy"
         floors = [numbers("dprp-table2", name, "no privacy", "none")[often].mean for _, name, _, _ in pairs]
-        return str(sum(gan < floor for gan, floor in zip(gans, floors, strict=True)))
-    row, calibration = ("{}, synthesizer", "sound") if what == OURS else ("{}", what.split()[-1])
-    ours = [
-        numbers("dprp-table2", row.format(name), f"epsilon {e}", calibration)["accuracy"].mean
-        for _, name, _, e in pairs
-    ]
-    if what.startswith("below print"):
-        gap = [printed.DPRP[f][p][0] - mine for (f, _, p, _), mine in zip(pairs, ours, strict=True)]
-        return f"{sum(gap) / len(gap):.2f}"
+        return str(sum(gan["accuracy"] < floor for gan, floor in zip(gans, floors, strict=True)))
     if what == OURS:
-        sound = [numbers("dprp-table2", n, f"epsilon {e}", "sound")["accuracy"].mean for _, n, _, e in pairs]
-        return str(sum(mine > other for mine, other in zip(ours, sound, strict=True)))
-    return str(sum(mine > gan for mine, gan in zip(ours, gans, strict=True)))
+        ours, others = scores(f", {OURS}", "sound"), scores("", "sound")
+        return str(sum(a["accuracy"] > b["accuracy"] for a, b in zip(ours, others, strict=True)))
+    if what == f"{OURS} gap":  # over the trials that both have
+        kept = results("dprp-table2").records
+        both = [
+            (
+                kept.get(((f"{n}, {OURS}", f"epsilon {e}", "sound"), t)),
+                kept.get(((n, f"epsilon {e}", "sound"), t)),
+            )
+            for _, n, _, e in pairs
+            for t in range(experiments()["dprp-table2"].trials)
+        ]
+        found = [a.value["accuracy"] - b.value["accuracy"] for a, b in both if a and b]  # type: ignore[index]
+        return f"{np.mean(found):+.3f}"
+    *words, calibration = what.split()
+    mine = scores("", calibration)
+    if words:  # below print
+        gaps = [printed.DPRP[f][p][0] - a["accuracy"] for (f, _, p, _), a in zip(pairs, mine, strict=True)]
+        return f"{np.mean(gaps):.2f}"
+    return str(sum(all(a[m] > gan[m] for m in METRICS) for a, gan in zip(mine, gans, strict=True)))
 
 
 def counts(name: str) -> tuple[list[int], list[int]]:
@@ -142,17 +157,18 @@ def counts(name: str) -> tuple[list[int], list[int]]:
     return [n for key, n in found.items() if OURS not in key[0].lower()], mine
 
 
-def trials(name: str) -> str:
-    others, mine = counts(name)
-
-    def between(of: list[int]) -> str:
-        return f"{min(of):,}" if min(of) == max(of) else f"{min(of):,} to {max(of):,}"
-
-    if not others:
+def between(of: list[int]) -> str:
+    if not of:
         return "0"
-    return between(others) + (
-        f" (synthesizer {between(mine)})" if mine and mine != others[: len(mine)] else ""
-    )
+    return f"{min(of):,}" if min(of) == max(of) else f"{min(of):,} to {max(of):,}"
+
+
+def trials(name: str) -> str:
+    return between(counts(name)[0])
+
+
+def own_trials(name: str) -> str:
+    return between(counts(name)[1])
 
 
 def filled(text: str) -> str:
@@ -160,7 +176,14 @@ def filled(text: str) -> str:
 
     def number(match: re.Match[str]) -> str:
         word, _, rest = match[1].partition(" ")
-        kinds = {"mean": average, "range": extent, "ahead": ahead, "trials": trials, "table2": table2}
+        kinds = {
+            "mean": average,
+            "range": extent,
+            "ahead": ahead,
+            "trials": trials,
+            "own": own_trials,
+            "table2": table2,
+        }
         if word in kinds:
             return kinds[word](*rest.split("|"))
         return cell(*match[1].split("|"))

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Check = Callable[[Callable[[tuple[str, str]], np.ndarray], Any], None]
+Check = Callable[..., None]  # of a model's pairs, the rows, and the sizes of columns where values were merged
 FACTS: dict[str, Any] = {}  # what a peer wants to tell beside its rows, such as what an accountant says
 
 

@@ -64,8 +64,8 @@ def inside(tool: str, folder: Path) -> None:
     sizes = {column["name"]: column["size"] for column in asked.domain}
     told: dict[str, float] = {}
 
-    def check(model: Any, made: Any) -> None:
-        told.update(compare(model, made, sizes))
+    def check(model: Any, made: Any, merged: dict[str, int] | None = None) -> None:
+        told.update(compare(model, made, merged or sizes))
 
     script = __import__(TOOLS[tool][1])
     algorithm = {"dpmm-privbayes": "PrivBayes"}.get(tool, "MST")

@@ -47,8 +47,8 @@ AT_3 = ", epsilon = 3"
 PANELS = ((GFE, "clustering"), (SPORTS, "classification"), (BUZZ_LOG, "regression"))
 SOURCES = (
     "PCA-Gauss: epsilon_mu = 0.1 and epsilon_Sigma = 0.9 of the model's part. The PCA's share of epsilon is swept over "
-    "0.2 and 0.5 (all of the paper's values are in pca-gauss-alpha), the dimension over 1 to 16 (classification: "
-    "2 to 32), and the best is reported as in the paper.",
+    "0.2 and 0.5, and the dimension over 1 to 16 (classification: 2 to 32). The best is reported as in the paper, whose "
+    "other shares are in pca-gauss-alpha.",
     "*Synthesizer* is this library's own method at the same guarantee; it sweeps nothing.",
 )
 

@@ -1,0 +1,36 @@
+"""The pages of results have the numbers of the runs that are kept beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+
+def test_the_summary_of_the_papers_has_the_numbers_of_the_trials() -> None:
+    import reproduced
+
+    kept = (ROOT / "docs" / "results" / "reproduce.md").read_text(encoding="utf-8")
+    assert kept == reproduced.page(), "python benchmarks/reproduced.py --write makes the page again"
+
+
+def test_the_comparison_has_the_numbers_of_its_lines() -> None:
+    import comparison
+
+    kept = (ROOT / "docs" / "results" / "comparison.md").read_text(encoding="utf-8")
+    assert kept == comparison.page(), "python benchmarks/comparison.py makes the page again"
+
+
+def test_a_number_that_no_trial_has_is_no_number_of_the_page() -> None:
+    import reproduced
+
+    with pytest.raises(SystemExit, match="no trial"):
+        reproduced.filled("{{jl-laplace-figure3|nobody||paper|mean error}}")
+    assert reproduced.filled("{{trials jl-laplace-figure1}}") == "1"
