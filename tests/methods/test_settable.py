@@ -198,6 +198,7 @@ def test_set_reaches_the_method_and_its_folder(tmp_path: Path, monkeypatch: pyte
     ("setting", "words"),
     [
         ("epsilon_nu=1", "has no input 'epsilon_nu'; --set knows epsilon_mu"),
+        ("k2=3", "What the paper calls k2 is given by --components"),
         ("epsilon=1", "use --epsilon"),
         ("rows", "needs NAME=VALUE"),
         ("rows=any", "must be 'normalise' or 'clip'"),

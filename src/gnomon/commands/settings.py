@@ -25,6 +25,12 @@ OPTIONS = {
     "not_private": "--not-private",
     "strict": "--strict",
 }
+PRINTED = {  # what the papers call them
+    "k": "--components",
+    "k2": "--components",
+    "p": "--components",
+    "alpha": "--set pca_share=VALUE",
+}
 ARRAYS = ("bounds", "classes", "target_bounds")  # of arrays, which have no schema
 
 
@@ -38,6 +44,8 @@ def set_inputs(method: Release, settings: Sequence[str]) -> None:
             raise ParameterError(f"The option --set needs NAME=VALUE. Got {setting!r} instead.")
         if name in OPTIONS:
             raise ParameterError(f"The input {name!r} has an option of its own; use {OPTIONS[name]}.")
+        if name in PRINTED and name not in known:
+            raise ParameterError(f"What the paper calls {name} is given by {PRINTED[name]}.")
         if name not in known:
             raise ParameterError(
                 f"The method {method.name} has no input {name!r}; --set knows {', '.join(sorted(known))}."
