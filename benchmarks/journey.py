@@ -396,6 +396,8 @@ def page(walks: list[Walk], rules: list[str], command: str) -> str:
         "",
         "Edits are lines of the draft that were changed, added or removed. The last exit code but one is 3: the walk tries "
         "to overspend its budget.",
+        "",
+        "![Edits and seconds by table](journey.png)",
     ]
     if rules:
         lines += ["", "## Rules on Adult", "",

@@ -114,7 +114,7 @@ def dprp() -> None:
 
 
 def bars(
-    page: str, which: int, label: int, values: dict[int, str], xlabel: str, *, log: bool = False
+    page: str, which: int, label: int | slice, values: dict[int, str], xlabel: str, *, log: bool = False
 ) -> None:
     _, *rows = tables(page)[which][1]
     rows = [row for row in rows if all(re.search(r"\d", row[column]) for column in values)]
@@ -127,10 +127,11 @@ def bars(
         heights = [number(row[column]) for row in rows]
         colour = (BLUE, SAND, GREY)[turn]
         axis.barh(places - (turn - (len(values) - 1) / 2) * width, heights, width, color=colour, label=name)
-    axis.set_yticks(places, [row[label][:52] for row in rows], fontsize=8)
+    labels = [", ".join(row[label]) if isinstance(label, slice) else row[label] for row in rows]
+    axis.set_yticks(places, [one[:52] for one in labels], fontsize=8)
     axis.set(xlabel=xlabel, xscale="log" if log else "linear")
     if len(values) > 1:
-        axis.legend(frameon=False, fontsize=8)
+        axis.legend(frameon=False, fontsize=8, ncols=len(values), loc="lower center", bbox_to_anchor=(0.5, 1))
     axis.spines[["top", "right"]].set_visible(False)
     save(figure, page)
 
@@ -197,6 +198,9 @@ def main() -> None:
         log=True,
     )
     engines()
+    bars("verdicts", 0, 0, {2: "measured", 1: "wanted"}, "% of columns")
+    bars("journey", 0, 0, {2: "edits", 3: "processor seconds, init to release"}, "edits, seconds")
+    bars("replay-pairs", 0, slice(0, 2), {5: "worst pair"}, "share of what is charged (1: all of it)")
     bars("speed", 0, 0, {1: "measured", 2: "aim, at most"}, "in units of the bare loop (see the table)")
 
 
