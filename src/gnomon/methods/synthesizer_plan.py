@@ -72,7 +72,7 @@ class BudgetPlan:
             left_out |= {"class_lengths", "classes"}
         losses = split(public.budget, _without(shares, left_out))
         parts = _target_bins(m, rows, losses["joint"], t)
-        of_classes = "classes" in losses and of_class >= t.fewest_bins
+        of_classes = blocks > 1 and "classes" in losses and of_class >= t.fewest_bins
         return cls(t, losses, found, counted, of_classes, min(bins, t.bins), dimension, parts)
 
 
