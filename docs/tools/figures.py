@@ -198,6 +198,13 @@ def main() -> None:
         log=True,
     )
     engines()
+    bars(
+        "utility/synthesizer",
+        16,
+        0,
+        {3: "released rows, epsilon 1", 10: "real rows"},
+        "mean of four learners",
+    )
     bars("verdicts", 0, 0, {2: "measured", 1: "wanted"}, "% of columns")
     bars("journey", 0, 0, {2: "edits", 3: "processor seconds, init to release"}, "edits, seconds")
     bars("replay-pairs", 0, slice(0, 2), {5: "worst pair"}, "share of what is charged (1: all of it)")
