@@ -5,26 +5,26 @@ matrix is released by its upper triangle, so L1 of a matrix counts the entries i
 says that all entries meet independent noise. Values are exact fractions, rounded up where they are
 irrational. Long proofs: docs/explanation/proofs/.
 
-Parameters
-----------
-norm : how the change is measured; each noise law needs its own.
-adjacency : which tables are neighbours; a release of one row a record is for replace-one only.
-columns : how many columns the sum or the histogram has.
-radius : the largest L2 length of a row.
-constant : what stands beside every row, so that rows are counted too.
-blocks : into how many sums the rows are divided, such as one a class.
-low, high : the bounds of a number.
-beside : the largest value of what stands beside a row.
-thresholds, count : how many counts, or eigenvalues, are released.
-width : the number of columns of a moment matrix; of `cell_change`, how far the cell moves.
-ball : the largest squared length of a row, T.
-bound : the largest absolute value of a cell, a.
-label : the largest absolute value of the label.
-whole : whether all entries of a matrix meet independent noise, and not the upper triangle alone.
-ratio : the noise of the moments over that of the rows.
-projection : the public matrix R that rows are multiplied by.
-attributes : the attributes of a row, or how many there are.
-unit : a row, or one attribute of it.
+What the parameters mean, in all of them:
+
+- `norm`: how the change is measured; each noise law needs its own.
+- `adjacency`: which tables are neighbours; a release of one row a record is for replace-one only.
+- `columns`: how many columns the sum or the histogram has.
+- `radius`: the largest L2 length of a row.
+- `constant`: what stands beside every row, so that rows are counted too.
+- `blocks`: into how many sums the rows are divided, such as one a class.
+- `low`, `high`: the bounds of a number.
+- `beside`: the largest value of what stands beside a row.
+- `thresholds`, `count`: how many counts, or eigenvalues, are released.
+- `width`: the number of columns of a moment matrix; of `cell_change`, how far the cell moves.
+- `ball`: the largest squared length of a row, T.
+- `bound`: the largest absolute value of a cell, a.
+- `label`: the largest absolute value of the label.
+- `whole`: whether all entries of a matrix meet independent noise, and not the upper triangle alone.
+- `ratio`: the noise of the moments over that of the rows.
+- `projection`: the public matrix R that rows are multiplied by.
+- `attributes`: the attributes of a row, or how many there are.
+- `unit`: a row, or one attribute of it.
 """
 
 from __future__ import annotations

@@ -70,11 +70,12 @@ def value_key(value: Scalar) -> str:
 class Column(BaseModel):
     """A column as the custodian declares it; everything here is public.
 
-    Parameters
+    Attributes
     ----------
     name : the name of the column.
     kind : "number", "category", "boolean", "date", "identifier" or "ignored"; the last two reach no release.
-    low, high : of a number or date: cells outside are clipped to them.
+    low : of a number or date: cells below are clipped to it.
+    high : of a number or date: cells above are clipped to it.
     integer : whether a number is released as a whole number.
     log : whether a number is encoded on a log scale, for long tails.
     unit : shown in the report.
@@ -87,7 +88,8 @@ class Column(BaseModel):
     role : "target" for the column that models learn to predict.
     label : a longer name, for people.
     atoms : values of a number that many rows share, such as 0.
-    true, false : the words of a boolean.
+    true : the words for true, of a boolean.
+    false : the words for false.
     date_format : how a date is written, such as "%d.%m.%Y".
     missing_values : codes for a missing cell.
 

@@ -47,7 +47,7 @@ _DOTTED = re.compile(
 class Schema(BaseModel):
     """Columns in order, at most one of them the target; at least one is released.
 
-    Parameters
+    Attributes
     ----------
     name : the title of report and certificate.
     account : the budget account that releases draw on; by default the name.
