@@ -76,10 +76,10 @@ def run(text: str, folder: Path, name: str) -> list[str]:
 
 
 def shell(commands: str) -> None:
-    """One command a line: gnomon's own in this process, which saves starting Python anew; others by the shell."""
+    """One command a line (or more, by a backslash): gnomon's own in this process, others by the shell."""
     from gnomon.cli import main
 
-    for line in commands.splitlines():
+    for line in commands.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if not words:
             continue
