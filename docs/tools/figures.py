@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -128,7 +129,8 @@ def bars(
         colour = (BLUE, SAND, GREY)[turn]
         axis.barh(places - (turn - (len(values) - 1) / 2) * width, heights, width, color=colour, label=name)
     labels = [", ".join(row[label]) if isinstance(label, slice) else row[label] for row in rows]
-    axis.set_yticks(places, [one[:52] for one in labels], fontsize=8)
+    short = [textwrap.fill(textwrap.shorten(one, 90, placeholder=" ..."), 48) for one in labels]
+    axis.set_yticks(places, short, fontsize=8)
     axis.set(xlabel=xlabel, xscale="log" if log else "linear")
     if len(values) > 1:
         axis.legend(frameon=False, fontsize=8, ncols=len(values), loc="lower center", bbox_to_anchor=(0.5, 1))

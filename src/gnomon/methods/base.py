@@ -115,21 +115,24 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Read the table, spend the budget, keep what may be published.
 
-        The guarantee is charged after everything public has been checked and before anything is measured: to `account`
-        (by default the one that the schema names) of `ledger` (by default the one that $GNOMON_LEDGER names). Without a
-        ledger it is not accounted, which is said once. `charge` takes the place of all this. The rows have been encoded
-        by then, unless bounds must be estimated first. By default any cell becomes a valid one; `strict` refuses a table
-        that does not fit, before the charge.
-        `recorded` are answers of an earlier run of the same release, which are not measured again; `record` is given
-        each fresh one; `seed` is that of the earlier run. `observer` watches exact and noisy answers, for audits.
+        The guarantee is charged after everything public has been checked and before anything is measured. The rows have
+        been encoded by then, unless bounds must be estimated first. Without a ledger it is not accounted, which is said
+        once. By default any cell becomes a valid one; `strict` refuses a table that does not fit, before the charge.
 
         Parameters
         ----------
         X : the table: a frame, a path, a database query, or an array with `bounds`.
         y : the target of an array X.
-        progress : called with the stage and the rows that were read, as a release goes on.
-        engine : where rows are read and summed; by default threads of this process, or the engine of a Dask or
-            Spark frame.
+        ledger : where the guarantee is charged; by default the ledger that $GNOMON_LEDGER names.
+        account : the account of the ledger; by default the one that the schema names.
+        progress : called with the stage, the rows that were read, and how many there are.
+        charge : called with the guarantee in place of a ledger.
+        engine : where rows are read and summed; by default threads of this process, or the engine of a Dask or Spark
+            frame.
+        observer : watches exact and noisy answers, for audits; nothing holds then.
+        recorded : answers of an earlier run of the same release, which are not measured again.
+        record : called with each fresh answer, so that a release can resume.
+        seed : that of the earlier run.
         """
         promise, seed = self._guarantee(None), self._seed() if seed is None else seed
         opened = open_table(self, X, y)
