@@ -151,7 +151,7 @@ class Schema(BaseModel):
 
     @classmethod
     def loads(cls, text: str, folder: Path | None = None) -> Schema:
-        """The schema in a TOML text: [table] with its name and one [columns.<name>] per column or pattern.
+        """The schema in a TOML text: [table] with its name and one [columns.NAME] per column or pattern.
 
         `folder` is where the files that the schema names lie.
 
