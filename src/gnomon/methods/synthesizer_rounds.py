@@ -265,7 +265,7 @@ class View:
         measured = self.measure(query, loss)
         by_class = measured.answer.reshape(blocks, -1, len(grid)).sum(axis=1).astype(np.float64)
         noise = measured.noise.diagonal * math.sqrt(frame.blocks / blocks)
-        return radius(by_class, noise, grid, coverage, self.rows, self.plan.tuning)
+        return radius(by_class, noise, grid, coverage, self.rows)
 
     def joint(self) -> Subspace:
         """Moments of (score, label) in a ball that holds few rows, since directions need no lengths."""
@@ -288,7 +288,7 @@ class View:
         """Second moments by class, with sums and counts by cell of the class, around centres that the model itself has."""
         t, loss = self.plan.tuning, self.plan.losses["classes"]
         k = self._cells(space, loss)
-        centres = space.cell_centres(k, self.public.rng())
+        centres, around = space.cell_centres(k, self.public.rng())
         L, _, P = centres.shape
         longest = float(space.scale.max())
         offset = (centres.reshape(L * k, P) + space.centre @ (space.basis * space.scale)) / longest
@@ -307,7 +307,7 @@ class View:
         )
         measured = self.measure(query, loss)
         sums = cell_sums(query, measured) if isinstance(query, CellMoments) else moment_sums(query, measured)
-        return cells(space, centres, sums, ball, t)
+        return cells(space, centres, around, sums, ball, t)
 
     def _cells(self, space: Subspace, loss: Spendable) -> int:
         """Cells in a class: doubled while the noise of a cell's mean stays small beside the ball."""
