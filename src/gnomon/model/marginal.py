@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
@@ -217,6 +218,7 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
             for kind, faint in _faint(j, one, one.bins, n, t):
                 kinds.setdefault(kind, []).append(faint)
     beyond: list[dict[int, float]] = [{} for _ in counts]
+    means = _thinning(kinds)
     for kind, alike in kinds.items():
         seen, noise = np.array([(f.count, max(f.noise, 1.0)) for f in alike]).T
         rows, none = posterior_means(seen, noise, max(t.fewest_bins - len(alike), 1))
@@ -224,9 +226,23 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
             rows = np.maximum(rows, t.least * rows.mean())
         elif kind.startswith("atom"):  # rows at one far cell are believed where they are likelier than none
             rows = np.where(none < 1 / 2, rows, 0.0)
+        else:
+            rows = rows * min(means[kind] / max(float(rows.mean()), TINY), 1.0)
         for faint, number in zip(alike, np.where(rows < 1 / 2, 0.0, rows), strict=True):
             beyond[faint.column] |= dict(zip(faint.places.tolist(), number * faint.shares, strict=True))
     return [marginal_of(one, n, t, hidden) for one, hidden in zip(counts, beyond, strict=True)]
+
+
+def _thinning(kinds: dict[str, list[Faint]]) -> dict[str, float]:
+    """The mean count of each octave over all columns: tails thin out, so noisy means that do not are pooled."""
+    found = {}
+    for side in ("up", "down"):
+        mine = [kind for kind in kinds if kind.startswith(side)]
+        if mine:
+            means = [float(np.mean([f.count for f in kinds[kind]])) for kind in mine]
+            falling = isotonic_regression(means, weights=[len(kinds[kind]) for kind in mine], increasing=False)
+            found |= dict(zip(mine, np.maximum(falling.x, 0.0).tolist(), strict=True))
+    return found
 
 
 def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[tuple[str, Faint]]:
@@ -243,7 +259,7 @@ def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[
         if low < high:
             for k, i in enumerate(places):
                 yield (
-                    f"octave {k} {mine is up}",
+                    f"{'up' if mine is up else 'down'} {k}",
                     Faint(j, np.array([i]), one, counts.values[i], counts.noise[i]),
                 )
         elif len(places):  # all rows without those at atoms and on the other side are here, too
