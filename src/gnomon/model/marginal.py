@@ -221,7 +221,7 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
     means = _thinning(kinds)
     for kind, alike in kinds.items():
         seen, noise = np.array([(f.count, max(f.noise, 1.0)) for f in alike]).T
-        rows, none = posterior_means(seen, noise, max(t.fewest_bins - len(alike), 1))
+        rows, none = posterior_means(seen, noise, max(t.bins - len(alike), 1))
         if kind == "beside":  # no column is quite constant beside others that are not
             rows = np.maximum(rows, t.least * rows.mean())
         elif kind.startswith("atom"):  # rows at one far cell are believed where they are likelier than none
@@ -239,9 +239,10 @@ def _thinning(kinds: dict[str, list[Faint]]) -> dict[str, float]:
     for side in ("up", "down"):
         mine = [kind for kind in kinds if kind.startswith(side)]
         if mine:
-            means = [float(np.mean([f.count for f in kinds[kind]])) for kind in mine]
-            falling = isotonic_regression(means, weights=[len(kinds[kind]) for kind in mine], increasing=False)
-            found |= dict(zip(mine, np.maximum(falling.x, 0.0).tolist(), strict=True))
+            size = np.array([len(kinds[kind]) for kind in mine])
+            means = np.array([sum(f.count for f in kinds[kind]) for kind in mine]) / size
+            falling = isotonic_regression(means, weights=size, increasing=False).x
+            found |= dict(zip(mine, np.maximum(falling, 0.0).tolist(), strict=True))
     return found
 
 
