@@ -27,7 +27,7 @@ from gnomon.model.marginal import (
 from gnomon.model.rounds import Cells, Radius, Subspace, Sums, cells, length_grid, radius, subspace
 from gnomon.model.shrinkage import shrunk_to_mean, signal_share
 from gnomon.model.synthetic import UNIFORM, Coordinates, SyntheticModel
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 from gnomon.privacy.guarantee import PureDP, Spendable
 from gnomon.privacy.measure import Measurement, Measurer
 from gnomon.privacy.mechanism import moment_noise
@@ -46,7 +46,6 @@ from gnomon.statistics.queries import (
 from gnomon.table.rows import CELL, Rows
 from gnomon.table.target import Target
 
-DIGITS = 9  # of a level
 ALL_CELLS = Bins(np.array([CELL]), np.array([-1.0]), np.array([1.0]))
 Ask = Callable[[Query], Query]
 
@@ -186,7 +185,7 @@ def target_levels(marginal: Marginal, bins: int) -> Floats:
     for level in np.arange(1, bins) * step:
         if np.abs(levels - level).min() > step / 2 and not (large & (F[:-1] < level) & (level < F[1:])).any():
             levels = np.append(levels, level)
-    return np.unique(np.round(levels, DIGITS))
+    return np.unique(np.rint(levels / RESOLUTION.tiny) * RESOLUTION.tiny)
 
 
 def score_map(marginal: Marginal, attribute: Attribute, counted: bool, t: Tuning) -> ScoreMap:

@@ -19,10 +19,10 @@ from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
 from gnomon.model.shrinkage import onto_simplex, posterior_means, shrunk_to_mean
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 
 TINY = np.finfo(np.float64).tiny
-LEAST = 1e-9  # a mass that stands for none, so that quantiles are defined everywhere
+LEAST = RESOLUTION.tiny  # a mass that stands for none, so that quantiles are defined everywhere
 
 
 def normal_density(z: Floats) -> Floats:
@@ -58,7 +58,7 @@ class Marginal:
         z, mass = self.normal_ends, np.diff(self.cumulative)
         f = normal_density(z)
         inner = np.divide(f[:-1] - f[1:], mass, out=np.zeros_like(mass), where=mass > TINY)
-        return np.where(mass > TINY, inner, np.clip(z[:-1], -9.0, 9.0))
+        return np.where(mass > TINY, inner, np.clip(z[:-1], ndtri(LEAST), -ndtri(LEAST)))
 
     @cached_property
     def variance(self) -> float:
@@ -154,10 +154,10 @@ def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> B
     if not spread.any():
         return _around_atom(attribute, first, t)
     if seen.sum() > spread.sum():  # atoms have bins already; the others are for the rows beside them
-        bins = max(round(bins * math.sqrt(spread.sum() / seen.sum())), 3)
+        bins = max(round(bins * math.sqrt(spread.sum() / seen.sum())), 2)
     coarse = Marginal(first.bins.left, first.bins.right, spread / spread.sum())
     inner = np.unique(coarse.quantile(np.arange(1, bins) / bins))
-    octaves = (inner[-1] - inner[0]) * 2.0 ** np.arange(-3, t.octaves - 1)
+    octaves = (inner[-1] - inner[0]) * 2.0 ** np.arange(-RESOLUTION.octaves, t.octaves - 1)
     outer = (_at_edges(side, octaves, first.bins) for side in (inner[-1] + octaves, inner[0] - octaves))
     edges = np.concatenate([inner, *outer]) if len(inner) > 1 else inner
     return replace(interval_bins(edges[np.abs(edges) < 1], attribute), core=(inner[0], inner[-1]))
@@ -235,7 +235,7 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
 
 def _thinning(kinds: dict[str, list[Faint]]) -> dict[str, float]:
     """The mean count of each octave over all columns: tails thin out, so noisy means that do not are pooled."""
-    found = {}
+    found: dict[str, float] = {}
     for side in ("up", "down"):
         mine = [kind for kind in kinds if kind.startswith(side)]
         if mine:

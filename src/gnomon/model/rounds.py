@@ -18,11 +18,10 @@ from gnomon.model.shrinkage import (
     signal_share,
     toward,
 )
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 
-TINY = 1e-9
-PER_OCTAVE, LENGTHS = 4, 12  # bins of lengths: in an octave, and below the expected length
-CLUSTERED = 2**11  # rows of the model that centres of cells are found in
+TINY = RESOLUTION.tiny
+PER_OCTAVE = 2 * 2  # bins of lengths
 
 
 @dataclass(frozen=True)
@@ -52,14 +51,14 @@ class Radius:
 
 def length_grid(guess: float) -> Floats:
     """Upper ends of lengths, a quarter of an octave apart, from an eighth of the expected one to four times that."""
-    return np.asarray(guess * 2.0 ** (np.arange(-LENGTHS, LENGTHS // 2 + 2) / PER_OCTAVE))
+    return np.asarray(guess * 2.0 ** np.arange(-RESOLUTION.octaves, 2, 1 / PER_OCTAVE))
 
 
 def radius(histograms: Floats, noise: float, grid: Floats, coverage: float, n: float) -> Radius:
     """For each block the length that holds `coverage` of its rows.
 
-    Noise in a far bin would be many long rows. So the counts of all rows are a log-normal law and what noise does not explain
-    of their distance to it; those of a block are the share of all, and likewise.
+    Noise in a far bin would be many long rows. So the counts of all rows are a log-normal law, and what noise does not
+    explain of their distance to it. Those of a block are its share of all, and likewise.
     """
     total, L = histograms.sum(axis=0), len(histograms)
     pooled = _beyond_noise(n * _log_normal(total), total, noise * math.sqrt(L), n)
@@ -122,8 +121,8 @@ class Subspace:
 
         found, around = [], np.zeros_like(self.within)
         for mean in self.means:
-            rows = rng.multivariate_normal(mean, self.within, CLUSTERED, method="eigh")
-            seed = int(rng.integers(2**31))
+            rows = rng.multivariate_normal(mean, self.within, RESOLUTION.rows // 2, method="eigh")
+            seed = int(rng.integers(np.iinfo(np.int32).max))
             clusters = KMeans(k, n_init=1, random_state=seed).fit(rows)
             away = rows - clusters.cluster_centers_[clusters.labels_]
             around += away.T @ away / (len(rows) * len(self.means))
@@ -168,7 +167,7 @@ def _with_class_means(basis: Floats, away: Floats, root: Floats, noise: Floats) 
     k = min(int(np.count_nonzero(y > 1 + math.sqrt(b))), m - basis.shape[1])
     if k == 0:
         return basis, inside
-    share = np.sqrt(np.maximum((y[:k] ** 2 - b - 1) ** 2 - 4 * b, 0.0)) / y[:k] ** 2
+    share = np.sqrt(np.maximum((y[:k] ** 2 - b - 1) ** 2 - (2 * math.sqrt(b)) ** 2, 0.0)) / y[:k] ** 2
     rest = (((away - inside) * root[:, None]) @ U[:k].T * share) @ U[:k] / root[:, None]
     return np.asarray(np.linalg.qr(np.hstack([basis, U[:k].T]))[0]), inside + rest
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 
 Floats = npt.NDArray[np.float64]
-STEPS = 2**8  # of EM
 
 
 def onto_simplex(counts: Floats, total: float) -> Floats:
@@ -40,7 +39,7 @@ def posterior_means(counts: Floats, noise: Floats, zeros: int) -> tuple[Floats, 
     sizes = np.append(0.0, 2.0 ** (np.arange(-2, 2 * np.log2(most) + 1) / 2))
     fit = np.exp(-((counts[:, None] / noise[:, None] - sizes) ** 2) / 2)
     law = np.full(len(sizes), 1 / len(sizes))
-    for _ in range(STEPS):
+    for _ in range(RESOLUTION.points):
         posterior = fit * law
         posterior /= posterior.sum(axis=1, keepdims=True)
         law = (posterior.sum(axis=0) + zeros * (sizes == 0)) / (len(counts) + zeros)
