@@ -133,7 +133,7 @@ class Layout:
     def read(self, file: int, offset: int, rows: int) -> Rows:
         """The block at a place; a read of its own, so that threads do not share a position."""
         held = np.empty(self.size(rows) // 4, np.int32)
-        view = memoryview(held).cast("B")
+        view = held.view(np.uint8).data
         while view:
             count = os.preadv(file, [view], offset)
             if count == 0:
