@@ -218,7 +218,7 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
             for kind, faint in _faint(j, one, one.bins, n, t):
                 kinds.setdefault(kind, []).append(faint)
     beyond: list[dict[int, float]] = [{} for _ in counts]
-    means = _thinning(kinds)
+    means = _thinning(kinds, t)
     for kind, alike in kinds.items():
         seen, noise = np.array([(f.count, max(f.noise, 1.0)) for f in alike]).T
         rows, none = posterior_means(seen, noise, max(t.bins - len(alike), 1))
@@ -233,16 +233,18 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
     return [marginal_of(one, n, t, hidden) for one, hidden in zip(counts, beyond, strict=True)]
 
 
-def _thinning(kinds: dict[str, list[Faint]]) -> dict[str, float]:
-    """The mean count of each octave over all columns: tails thin out, so noisy means that do not are pooled."""
+def _thinning(kinds: dict[str, list[Faint]], t: Tuning) -> dict[str, float]:
+    """The mean count of each octave over all columns: tails thin out, so means that rise no more than noise are pooled."""
     found: dict[str, float] = {}
     for side in ("up", "down"):
         mine = [kind for kind in kinds if kind.startswith(side)]
         if mine:
             size = np.array([len(kinds[kind]) for kind in mine])
             means = np.array([sum(f.count for f in kinds[kind]) for kind in mine]) / size
+            noise = np.sqrt([sum(f.noise**2 for f in kinds[kind]) for kind in mine]) / size
             falling = isotonic_regression(means, weights=size, increasing=False).x
-            found |= dict(zip(mine, np.maximum(falling, 0.0).tolist(), strict=True))
+            means = np.where(means - falling > t.clear * noise, means, falling)
+            found |= dict(zip(mine, np.maximum(means, 0.0).tolist(), strict=True))
     return found
 
 
