@@ -137,6 +137,7 @@ def categories(home: Path) -> tuple[pa.Table, Schema]:
     return pa.table(cells), Schema(name=home.name, columns=tuple(columns))
 
 
+@lru_cache(maxsize=2)
 def shares(home: Path) -> tuple[list[slice], npt.NDArray[np.float64]]:
     """The true share of every value of every column, and where the values of a column are."""
     table, schema = categories(home)
