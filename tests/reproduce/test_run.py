@@ -154,7 +154,9 @@ def test_lines_are_chosen_by_a_part_of_their_name_and_the_others_are_kept(tmp_pa
     def run(name: str) -> Callable[[int], float]:
         return lambda trial: float(asked.append(name) or 1.0)  # type: ignore[func-returns-value]
 
-    cells = [cell(name, "sound", run(name)) for name in ("PrivBayes", "JTree", "Retail", "Retail, Synthesizer")]
+    cells = [
+        cell(name, "sound", run(name)) for name in ("PrivBayes", "JTree", "Retail", "Retail, Synthesizer")
+    ]
     reproduce(toy(cells), tmp_path, tmp_path, trials=1)
     asked.clear()
     reproduce(

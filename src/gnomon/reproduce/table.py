@@ -181,7 +181,9 @@ def _to_come(results: Results) -> str:
         return ""
     seconds = sum(count * results.seconds(key) for key, count in missing.items() if count > 0)
     took = f"{seconds / 60:.0f} minutes" if seconds >= 60 else "less than a minute"
-    how_many = f"{left} trials are" if len(set(missing.values())) == 1 else f"Up to {left} trials of a line are"
+    how_many = (
+        f"{left} trials are" if len(set(missing.values())) == 1 else f"Up to {left} trials of a line are"
+    )
     return (
         f" {how_many} missing: the same command with `--trials {experiment.trials}` continues, about {took} of one "
         "processor."
