@@ -45,8 +45,8 @@ VERDICTS = ("yes", "in part", "no", "open")
 ALIKE = 5.0  # per cent of rows that an attack has to tell from the others
 CONTINUE = """## How to continue
 
-With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, all lines together. Slow lines have fewer trials:
-`--only PART` and `--without PART` choose lines by name, so that these do not hold back the others."""
+With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, all lines together. Slow lines have
+fewer trials: `--only PART` and `--without PART` choose lines by name, so that these do not hold back the others."""
 
 
 @cache

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gnomon.engine.base import Kept
+from gnomon.engine.local import LocalEngine
 from gnomon.methods import METHODS
 from gnomon.methods.charging import unaccounted
 from gnomon.methods.row_release import RowRelease
@@ -46,8 +48,36 @@ def dimensions(*values: int, **more: Any) -> dict[str, Settings]:
     return {f"p = {value}": {"n_components": value, **more} for value in values}
 
 
+class EncodedOnce(LocalEngine):
+    """The engine of one split, whose rows all fits of a trial have in common: each encoding of them is made once."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[Any, Kept]] = []
+
+    def encode(self, source: Any, encoder: Any, **options: Any) -> Kept:
+        schema = getattr(encoder, "schema", None)
+        for known, kept in self._kept:
+            if schema is not None and known == schema:
+                return kept
+        kept = super().encode(source, encoder, **options)
+        self._kept.append((schema, kept))
+        return kept
+
+
+@lru_cache(maxsize=1)
+def _engine(split: Callable[[Path, int], Split], data: Path, trial: int) -> EncodedOnce:
+    return EncodedOnce()
+
+
 def worth(
-    task: Task, split: Split, method: Method, settings: Settings, calibration: str, epsilon: float, trial: int
+    task: Task,
+    split: Split,
+    method: Method,
+    settings: Settings,
+    calibration: str,
+    epsilon: float,
+    trial: int,
+    engine: EncodedOnce | None = None,
 ) -> dict[str, float]:
     """Release the split's rows once and score what a model trained on the release does on real rows."""
     told = dict(split.told)
@@ -59,7 +89,7 @@ def worth(
     made: Any = METHODS[method.name](
         epsilon=epsilon, delta=delta, calibration=calibration, random_state=trial, **told, **settings
     )
-    fitted = made.fit(split.X, split.y, charge=unaccounted)
+    fitted = made.fit(split.X, split.y, charge=unaccounted, engine=engine)
     rows = None if isinstance(fitted, RowRelease) else min(LIMITS.train, len(split.X))
     drawn = fitted.sample(rows)
     X, y = drawn if isinstance(drawn, tuple) else (drawn, None)
@@ -96,9 +126,9 @@ def _sweep(
 ) -> Callable[[int], dict[str, dict[str, float]]]:
     @lru_cache(maxsize=1)
     def numbers(trial: int) -> dict[str, dict[str, float]]:
-        split = task.split(data, trial)
+        split, engine = task.split(data, trial), _engine(task.split, data, trial)
         return {
-            name: worth(task, split, method, settings, calibration, epsilon, trial)
+            name: worth(task, split, method, settings, calibration, epsilon, trial, engine)
             for name, settings in method.sweep.items()
         }
 
