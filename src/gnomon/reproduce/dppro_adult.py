@@ -433,7 +433,7 @@ EXPERIMENTS = (
             "others, released beside the components with the same noise; the paper does not say how it releases labels.",
             "The four questions are those of PrivBayes: female, post-secondary degree, more than 50K, never married.",
             ATTRIBUTE,
-            "The same SVM learns from synthetic rows of PrivBayes, JTree and the synthesizer; PrivateSVM is a linear SVM itself.",
+            "The same SVM learns from rows of PrivBayes, JTree and the synthesizer; PrivateSVM is a linear SVM itself.",
             compared.COMPARED,
             "Not measured: NLTCS, unless DIR/nltcs/data.parquet is there, with 1 for yes in its columns.",
             CURVES,
