@@ -149,9 +149,9 @@ def table2(what: str) -> str:
         return f"{np.mean(found):+.3f}"
     *words, calibration = what.split()
     mine = scores("", calibration)
-    if words:  # below print
-        gaps = [printed.DPRP[f][p][0] - a["accuracy"] for (f, _, p, _), a in zip(pairs, mine, strict=True)]
-        return f"{np.mean(gaps):.2f}"
+    if words:  # beside print
+        gaps = [a["accuracy"] - printed.DPRP[f][p][0] for (f, _, p, _), a in zip(pairs, mine, strict=True)]
+        return f"{abs(np.mean(gaps)):.2f} {'higher' if np.mean(gaps) > 0 else 'lower'}"
     return str(sum(all(a[m] > gan[m] for m in METRICS) for a, gan in zip(mine, gans, strict=True)))
 
 

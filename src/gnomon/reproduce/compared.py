@@ -228,3 +228,31 @@ def spherical_cells(task: Task, data: Path, dims: tuple[int, ...]) -> list[Cell]
         }
 
     return [_plain("standard normal rows, no data read", "silhouette", None, "generated", run, task.best)]
+
+
+def gaussian_cells(task: Task, data: Path) -> list[Cell]:
+    """Rows of one Gaussian for each class, by its exact moments: what such a model reaches at best, whatever the noise."""
+
+    def run(of: Callable[[Any], Any]) -> Callable[[int], float]:
+        def value(trial: int) -> float:
+            split, rng = task.split(data, trial), np.random.default_rng([13, trial])
+            seen = split.X.mean(axis=0)
+            X, y = of(split.X - seen), np.asarray(split.y)
+            labels = rng.choice(y, LIMITS.train)
+            drawn = np.empty((len(labels), X.shape[1]))
+            for c in np.unique(labels):
+                mine = X[y == c]
+                drawn[labels == c] = rng.multivariate_normal(
+                    mine.mean(axis=0), np.cov(mine.T), int(np.sum(labels == c)), method="eigh"
+                )
+            return task.score(drawn, labels, split, of(split.X_test - seen), trial)[task.metrics[0]]
+
+        return value
+
+    def unit(X: Any) -> Any:
+        return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    return [
+        _plain("a Gaussian for each class, no noise", task.metrics[0], None, task.data, run(lambda X: X)),
+        _plain("the same of rows of unit length, no noise", task.metrics[0], None, task.data, run(unit)),
+    ]
