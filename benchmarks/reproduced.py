@@ -11,6 +11,7 @@ a number stands as the place that it comes from, and puts that table at the end:
     {{ahead EXPERIMENT|column|larger or smaller|row|name|row}}  is the last row better than the first, by Welch's interval
     {{ratio EXPERIMENT|row|column|form|root}}         the printed noise's mean over the sound one's, or that ratio's root
     {{trials EXPERIMENT}}, {{own EXPERIMENT}}         how many trials its lines have, and the synthesizer's
+    {{gans column}}                                   on how many of the seven tables DPRP is above both GANs as run
     {{attack column|calibration}}                     the smallest and the largest of Figure 2's epsilons
     {{alike calibration}}                             where its attack answers alike for all rows, and so shows nothing
     {{holds yes}}, {{holds all}}                      how many claims of the page's table hold, and how many there are
@@ -35,6 +36,7 @@ from gnomon.reproduce import dprp_printed as printed
 from gnomon.reproduce import experiments
 from gnomon.reproduce import ron_gauss_attack as figure2
 from gnomon.reproduce.dprp import better_gan
+from gnomon.reproduce.dprp_gans import GANS
 from gnomon.reproduce.results import FILE, Journal, Results
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
@@ -155,6 +157,12 @@ def table2(what: str) -> str:
     return str(sum(all(a[m] > gan[m] for m in METRICS) for a, gan in zip(mine, gans, strict=True)))
 
 
+def gans(column: str) -> str:
+    """On how many of DPRP's tables its mean accuracy is above those of both GANs, as they were run."""
+    rows = {row: over_tables("dprp-gans", column, "sound", "accuracy", f", {row}") for row in ("DPRP", *GANS)}
+    return str(sum(ours > max(theirs) for ours, *theirs in zip(*rows.values(), strict=True)))
+
+
 def ratio(name: str, row: str, column: str, form: str, root: str = "1") -> str:
     """How many times larger the mean is with the printed noise than with the sound one; of errors that grow with a power
     of the noise, that root is a ratio of noise.
@@ -228,6 +236,7 @@ def filled(text: str) -> str:
             "own": own_trials,
             "table2": table2,
             "ratio": ratio,
+            "gans": gans,
             "attack": attack,
             "alike": alike,
             "holds": holds,
