@@ -24,7 +24,7 @@ DIGITS = 6  # significant ones of a number in a cell's one line
 class Record:
     """One cell at one trial: its number or numbers, or the sentence that says why there is none.
 
-    seconds: of processor time (before 18 November 2026 by the clock).
+    seconds: of processor time. Trials that the clock had timed got the mean of later ones of the same cell.
     """
 
     row: str
