@@ -49,8 +49,9 @@ CONTINUE = """## How to continue
 
 With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, all lines together. Slow lines have
 fewer trials: `--only PART` and `--without PART` choose lines by name, so that these do not hold back the others.
-Lines that were not run again have the clock of a busy machine, several times too high. They are the GANs at epsilon 8 and
-1, PrivBayes, JTree and PriView of DPPro's Figure 2, PrivBayes and JTree of its Figure 5, and RON-Gauss's Figures 2 and 3."""
+Lines that were not run again have the clock of a busy machine, several times too high. They are the GANs at epsilon 8
+and 1, PrivBayes, JTree and PriView of DPPro's Figure 2, PrivBayes and JTree of its Figure 5, and RON-Gauss's Figures
+2 and 3."""
 
 
 @cache

@@ -132,7 +132,7 @@ def others() -> list[Panel]:
     at = printed.EPSILONS.index(4)
     return [
         Panel(
-            "JL + Laplace Table 1: (10, 3), any record",
+            "JL + Laplace Table 1: (10, 3), sound for any record",
             "accuracy of two-means",
             0.91,
             (
