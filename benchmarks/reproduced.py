@@ -9,7 +9,12 @@ a number stands as the place that it comes from, and puts that table at the end:
     {{mean EXPERIMENT|column|calibration|name|form}}  the mean over the seven tables of DPRP
     {{range EXPERIMENT|column|calibration|name|form}} the smallest and the largest of them
     {{ahead EXPERIMENT|column|larger or smaller|row|name|row}}  is the last row better than the first, by Welch's interval
+    {{ratio EXPERIMENT|row|column|form|root}}         the printed noise's mean over the sound one's, or that ratio's root
     {{trials EXPERIMENT}}, {{own EXPERIMENT}}         how many trials its lines have, and the synthesizer's
+    {{gans column}}                                   on how many of the seven tables DPRP is above both GANs as run
+    {{attack column|calibration}}                     the smallest and the largest of Figure 2's epsilons
+    {{alike calibration}}                             where its attack answers alike for all rows, and so shows nothing
+    {{holds yes}}, {{holds all}}                      how many claims of the page's table hold, and how many there are
 
 `name` is that of one number of a cell, or max, min, argmax, argmin over a sweep. `form` is as in Python (.3f), with
 "only" before it where no interval is wanted, and percent for shares.
@@ -29,17 +34,24 @@ from scipy.stats import ttest_ind
 from gnomon.evaluation.measure import Measure
 from gnomon.reproduce import dprp_printed as printed
 from gnomon.reproduce import experiments
+from gnomon.reproduce import ron_gauss_attack as figure2
 from gnomon.reproduce.dprp import better_gan
+from gnomon.reproduce.dprp_gans import GANS
 from gnomon.reproduce.results import FILE, Journal, Results
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 OUT = RESULTS / "reproduce"
 OURS = "synthesizer"
 METRICS = ("accuracy", "AUPRC")
+VERDICTS = ("yes", "in part", "no", "open")
+ALIKE = 5.0  # per cent of rows that an attack has to tell from the others
 CONTINUE = """## How to continue
 
-With `--data DIR --out docs/results/reproduce`. Seconds are of one processor for lines that were run last. Older ones
-have the clock of a busy machine, three to five times as many. Trials are the fewest of a line, the synthesizer's apart."""
+With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, all lines together. Slow lines have
+fewer trials: `--only PART` and `--without PART` choose lines by name, so that these do not hold back the others.
+Lines that were not run again have the clock of a busy machine, several times too high. They are the GANs at epsilon 8
+and 1, PrivBayes, JTree and PriView of DPPro's Figure 2, PrivBayes and JTree of its Figure 5, and RON-Gauss's Figures
+2 and 3."""
 
 
 @cache
@@ -142,10 +154,53 @@ def table2(what: str) -> str:
         return f"{np.mean(found):+.3f}"
     *words, calibration = what.split()
     mine = scores("", calibration)
-    if words:  # below print
-        gaps = [printed.DPRP[f][p][0] - a["accuracy"] for (f, _, p, _), a in zip(pairs, mine, strict=True)]
-        return f"{np.mean(gaps):.2f}"
+    if words:  # beside print
+        gaps = [a["accuracy"] - printed.DPRP[f][p][0] for (f, _, p, _), a in zip(pairs, mine, strict=True)]
+        return f"{abs(np.mean(gaps)):.2f} {'higher' if np.mean(gaps) > 0 else 'lower'}"
     return str(sum(all(a[m] > gan[m] for m in METRICS) for a, gan in zip(mine, gans, strict=True)))
+
+
+def gans(column: str) -> str:
+    """On how many of DPRP's tables its mean accuracy is above those of both GANs, as they were run."""
+    rows = {row: over_tables("dprp-gans", column, "sound", "accuracy", f", {row}") for row in ("DPRP", *GANS)}
+    return str(sum(ours > max(theirs) for ours, *theirs in zip(*rows.values(), strict=True)))
+
+
+def ratio(name: str, row: str, column: str, form: str, root: str = "1") -> str:
+    """How many times larger the mean is with the printed noise than with the sound one; of errors that grow with a power
+    of the noise, that root is a ratio of noise.
+    """
+    paper, sound = (numbers(name, row, column, calibration)[""].mean for calibration in ("paper", "sound"))
+    return f"{(paper / sound) ** (1 / float(root)):{form}}"
+
+
+def attacks(column: str, calibration: str) -> list[tuple[float, float]]:
+    """RON-Gauss's Figure 2: every epsilon with its percentage."""
+    rows = [(e, f"RON-Gauss, epsilon = {e:g}") for e in figure2.EPSILONS]
+    return [(e, numbers("ron-gauss-figure2", row, column, calibration)[""].mean) for e, row in rows]
+
+
+def attack(column: str, calibration: str) -> str:
+    values = [value for _, value in attacks(column, calibration)]
+    return f"{min(values):.1f} to {max(values):.1f}"
+
+
+def alike(calibration: str) -> str:
+    """The epsilons at which the paper's attack calls nearly all rows members, or nearly none."""
+    called = attacks(figure2.CALLED, calibration)
+    found = [f"{e:g}" for e, share in called if min(share, 100 - share) <= ALIKE]
+    return ", ".join(found) or "none"
+
+
+def holds(word: str) -> str:
+    """How many claims of the table have this word first in their column."""
+    verdicts = [
+        line.split(" | ")[4].split("**")[1]
+        for line in (OUT / "words.txt").read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ") and len(line.split(" | ")) == 6 and "**" in line.split(" | ")[4]
+    ]
+    verdicts = [verdict for verdict in verdicts if verdict in VERDICTS]
+    return str(len(verdicts) if word == "all" else sum(verdict == word for verdict in verdicts))
 
 
 def counts(name: str) -> tuple[list[int], list[int]]:
@@ -183,6 +238,11 @@ def filled(text: str) -> str:
             "trials": trials,
             "own": own_trials,
             "table2": table2,
+            "ratio": ratio,
+            "gans": gans,
+            "attack": attack,
+            "alike": alike,
+            "holds": holds,
         }
         if word in kinds:
             return kinds[word](*rest.split("|"))
@@ -192,19 +252,30 @@ def filled(text: str) -> str:
 
 
 def table() -> str:
-    head = ("experiment", "trials", "paper's", "seconds a trial", "minutes to the paper's", "command")
+    head = (
+        "experiment",
+        "trials of its lines",
+        "the synthesizer's",
+        "paper's",
+        "seconds a trial",
+        "minutes to the paper's",
+        "command",
+    )
     text = ["| " + " | ".join(head) + " |", "| " + " | ".join(["---"] * len(head)) + " |"]
     for name, experiment in experiments().items():
         spent: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         for (key, _), record in results(name).records.items():
             if record.error is None:
                 spent[key].append(record.seconds)
-        done = min(counts(name)[0], default=0)
         left = sum(max(experiment.trials - len(of), 0) * sum(of) / len(of) for of in spent.values()) / 60
         each = sum(sum(of) / len(of) for of in spent.values())
         told = (f"{each:.1f}", f"{left:.0f}") if spent else ("not run here", "–")
         command = f"`gnomon reproduce {name} --trials {experiment.trials}`"
-        text.append("| " + " | ".join((name, str(done), str(experiment.trials), *told, command)) + " |")
+        text.append(
+            "| "
+            + " | ".join((name, trials(name), own_trials(name), str(experiment.trials), *told, command))
+            + " |"
+        )
     return "\n".join(text)
 
 

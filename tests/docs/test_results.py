@@ -48,3 +48,27 @@ def test_a_number_that_no_trial_has_is_no_number_of_the_page() -> None:
     with pytest.raises(SystemExit, match="no trial"):
         reproduced.filled("{{jl-laplace-figure3|nobody||paper|mean error}}")
     assert reproduced.filled("{{trials jl-laplace-figure1}}") == "1"
+
+
+def test_claims_are_counted_in_the_table_itself() -> None:
+    import reproduced
+
+    known = {word: int(reproduced.holds(word)) for word in ("all", *reproduced.VERDICTS)}
+    assert known["all"] == sum(known[word] for word in reproduced.VERDICTS) > 30
+    lines = (ROOT / "docs" / "results" / "reproduce.md").read_text(encoding="utf-8").splitlines()
+    assert sum("| **open**" in line for line in lines) == known["open"]
+
+
+def test_the_figure_of_the_papers_has_the_numbers_of_the_page() -> None:
+    import reproduced
+    import reproduced_figure
+
+    panels = [*reproduced_figure.gauss(), *reproduced_figure.others()]
+    shown = {panel.title.split(":")[0]: panel.ours[1] for panel in panels}
+    sound = shown["RON-Gauss Table 4"]
+    assert sound is not None
+    assert (
+        reproduced.said(sound, ".1f")
+        == reproduced.cell("ron-gauss-table4", "RON-Gauss", "accuracy, %", "sound", "max", ".1f")
+    )  # fmt: skip
+    assert len(panels) == 8

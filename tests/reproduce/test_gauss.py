@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from gnomon.cli import main
 from gnomon.errors import DataError, ParameterError
 from gnomon.evaluation import cluster
+from gnomon.methods import METHODS
 from gnomon.methods.baseline import exponential
+from gnomon.methods.charging import unaccounted
 from gnomon.reproduce import experiments, named, pca_gauss, ron_gauss, ron_gauss_attack, tasks
-from gnomon.reproduce.compared import Method, worth
+from gnomon.reproduce.compared import EncodedOnce, Method, worth
 from gnomon.reproduce.data import read
 from gnomon.reproduce.run import reproduce
 from gnomon.reproduce.table import lines
@@ -137,3 +140,19 @@ def test_the_command_runs_one_and_names_what_it_lacks(
     assert main(["reproduce", "--list"]) == 0
     listed = capsys.readouterr().out
     assert all(name in listed for name in NAMES)
+
+
+def test_rows_of_a_split_are_encoded_once_and_alike(data: Path) -> None:
+    split, engine = tasks.movements(data, 0), EncodedOnce()
+    settings = {"epsilon": math.inf, "not_private": True, "n_components": 4, "random_state": 0, **split.told}
+    fits = [
+        METHODS["ron-gauss"](**settings).fit(split.X, split.y, charge=unaccounted, engine=one)
+        for one in (None, engine, engine)
+    ]
+    alone, first, again = (fitted.sample(50)[0] for fitted in fits)
+    np.testing.assert_array_equal(first, alone)
+    np.testing.assert_array_equal(again, alone)
+    assert len(engine._kept) == 1
+    other = {**settings, "bounds": (-2.0, 2.0)}
+    METHODS["ron-gauss"](**other).fit(split.X, split.y, charge=unaccounted, engine=engine)
+    assert len(engine._kept) == 2

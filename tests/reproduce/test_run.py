@@ -148,6 +148,29 @@ def test_without_a_number_five_trials_are_run_or_as_few_as_the_paper_has(tmp_pat
     assert len(reproduce(toy([run], trials=1), tmp_path, tmp_path / "b").records) == 1
 
 
+def test_lines_are_chosen_by_a_part_of_their_name_and_the_others_are_kept(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def run(name: str) -> Callable[[int], float]:
+        return lambda trial: float(asked.append(name) or 1.0)  # type: ignore[func-returns-value]
+
+    cells = [
+        cell(name, "sound", run(name)) for name in ("PrivBayes", "JTree", "Retail", "Retail, Synthesizer")
+    ]
+    reproduce(toy(cells), tmp_path, tmp_path, trials=1)
+    asked.clear()
+    reproduce(
+        toy(cells), tmp_path, tmp_path, trials=3, only=["retail", "jtree"], without=["synthesizer"]
+    )  # capitals do not matter
+    assert asked == ["JTree", "Retail"] * 2
+    text = (tmp_path / "toy-table1" / "table.md").read_text()
+    assert "| PrivBayes, score | – | – | 1.000 | 1 | generated |" in text
+    assert "| Retail, score | – | – | 1.000 ± 0 | 3 | generated |" in text
+    assert "Up to 6 trials of a line are missing" in text
+    with pytest.raises(ParameterError, match="No line has such a name"):
+        reproduce(toy(cells), tmp_path, tmp_path, trials=1, only=["nobody"])
+
+
 def test_a_torn_last_line_is_measured_again(tmp_path: Path) -> None:
     experiment = toy([cell("ours", "sound", lambda trial: 1.0)])
     reproduce(experiment, tmp_path, tmp_path, trials=3)

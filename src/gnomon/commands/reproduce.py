@@ -51,6 +51,24 @@ def run(
             show_default=False,
         ),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="PART",
+            help="Only lines with this part in their name (row, column, calibration); may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="PART",
+            help="No line with this part in its name; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Name the experiments and stop.")] = False,
 ) -> None:
     """Measure a paper's table or figure again: the printed value beside ours, with its noise and with sound noise.
@@ -80,7 +98,16 @@ def run(
     for experiment in wanted:
         try:
             with Watch(passes=0, unit="cells") as watch:
-                results = reproduce(experiment, data, out, trials=trials, minutes=minutes, progress=watch)
+                results = reproduce(
+                    experiment,
+                    data,
+                    out,
+                    trials=trials,
+                    minutes=minutes,
+                    only=only or (),
+                    without=without or (),
+                    progress=watch,
+                )
         except DataError as refusal:
             if len(wanted) == 1:
                 raise

@@ -24,7 +24,7 @@ DIGITS = 6  # significant ones of a number in a cell's one line
 class Record:
     """One cell at one trial: its number or numbers, or the sentence that says why there is none.
 
-    seconds: of processor time (before 18 November 2026 by the clock).
+    seconds: of processor time. Trials that the clock had timed got the mean of later ones of the same cell.
     """
 
     row: str
@@ -185,21 +185,23 @@ class Results:
         return [record for _, record in sorted(self.records.items()) if record.error is not None]
 
     @property
-    def trials(self) -> int:
-        """How many trials every cell has, at least."""
-        counts = {cell.key: 0 for cell in self.cells}
+    def counts(self) -> dict[Key, int]:
+        """How many trials each cell has."""
+        found = {cell.key: 0 for cell in self.cells}
         for (key, _), record in self.records.items():
-            if key in counts and record.error is None:
-                counts[key] += 1
-        return min(counts.values(), default=0)
+            if key in found and record.error is None:
+                found[key] += 1
+        return found
 
     @property
-    def seconds_a_trial(self) -> float:
-        """Of all cells together, as they were measured."""
-        spent: dict[Key, list[float]] = {}
-        for (key, _), record in self.records.items():
-            spent.setdefault(key, []).append(record.seconds)
-        return sum(sum(of) / len(of) for of in spent.values())
+    def trials(self) -> int:
+        """How many trials every cell has, at least."""
+        return min(self.counts.values(), default=0)
+
+    def seconds(self, key: Key) -> float:
+        """A cell's mean time for a trial; 0 before the first."""
+        spent = [record.seconds for record in self.of(key)]
+        return sum(spent) / len(spent) if spent else 0.0
 
     @property
     def last_date(self) -> str:

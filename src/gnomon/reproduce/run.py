@@ -6,7 +6,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,11 +27,14 @@ def reproduce(
     *,
     trials: int | None = None,
     minutes: float | None = None,
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Results:
     """Measure, tabulate and draw one experiment under `out/NAME`; continues what an earlier run began there.
 
-    No trial is begun after so many minutes, so that a long experiment can be run in pieces.
+    No trial is begun after so many minutes, so that a long experiment can be run in pieces. `only` and `without` choose
+    lines by a part of their name, so that a slow one does not hold back the others; the tables have all that is kept.
     """
     if trials is not None and trials < 1:
         raise ParameterError(f"The option --trials must be a positive integer. Got {trials} instead.")
@@ -45,7 +48,7 @@ def reproduce(
         )
     count = min(MODEST, experiment.trials) if trials is None else trials
     folder = out / experiment.name
-    results = measure(experiment, data, folder, count, progress, minutes)
+    results = measure(experiment, data, folder, count, progress, minutes, only=only, without=without)
     write_tables(results, folder)
     if experiment.draw is not None:
         experiment.draw(results, folder)
@@ -59,16 +62,20 @@ def measure(
     trials: int,
     progress: Progress | None = None,
     minutes: float | None = None,
+    *,
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
 ) -> Results:
     """The numbers: trial by trial, so that a run that is cut short has all cells at equally many trials."""
     journal = Journal(folder)
     results = Results(experiment, data, experiment.cells(data))
     for record in journal:
         results.add(record)
-    work = [(trial, cell) for trial in range(trials) for cell in results.cells]
+    cells = chosen(results.cells, only, without)
+    work = [(trial, cell) for trial in range(trials) for cell in cells]
     end = math.inf if minutes is None else time.monotonic() + 60 * minutes
     for done, (trial, cell) in enumerate(work):
-        if cell is results.cells[0] and time.monotonic() > end:
+        if cell is cells[0] and time.monotonic() > end:
             break
         if progress is not None:
             progress(experiment.name, done, len(work))
@@ -80,6 +87,19 @@ def measure(
         progress(experiment.name, len(work), len(work))
     journal.compact(results)
     return results
+
+
+def chosen(cells: Sequence[Cell], only: Sequence[str], without: Sequence[str]) -> list[Cell]:
+    """The cells whose line, "row, column, calibration", has a part of `only` in it and none of `without`."""
+
+    def named(cell: Cell, parts: Sequence[str]) -> bool:
+        line = ", ".join(cell.key).lower()
+        return any(part.lower() in line for part in parts)
+
+    found = [cell for cell in cells if (not only or named(cell, only)) and not named(cell, without)]
+    if not found:
+        raise ParameterError("No line has such a name; table.md names them (options --only and --without).")
+    return found
 
 
 def _tried(cell: Cell, trial: int) -> Record:

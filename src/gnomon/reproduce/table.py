@@ -174,14 +174,19 @@ def _trials(results: Results) -> int:
 
 def _to_come(results: Results) -> str:
     """What the paper's number of trials would still take, by what those here took."""
-    experiment, left = results.experiment, results.experiment.trials - results.trials
+    experiment = results.experiment
+    missing = {key: experiment.trials - count for key, count in results.counts.items()}
+    left = max(missing.values(), default=0)
     if left <= 0:
         return ""
-    minutes = left * results.seconds_a_trial / 60
-    took = f"{minutes:.0f} minutes" if minutes >= 1 else "less than a minute"
+    seconds = sum(count * results.seconds(key) for key, count in missing.items() if count > 0)
+    took = f"{seconds / 60:.0f} minutes" if seconds >= 60 else "less than a minute"
+    how_many = (
+        f"{left} trials are" if len(set(missing.values())) == 1 else f"Up to {left} trials of a line are"
+    )
     return (
-        f" {left} trials are missing: the same command with `--trials {experiment.trials}` continues, about {took} of "
-        "the kind of machine that these ran on."
+        f" {how_many} missing: the same command with `--trials {experiment.trials}` continues, about {took} of one "
+        "processor."
     )
 
 
