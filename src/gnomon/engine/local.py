@@ -11,7 +11,7 @@ from threading import Event, Lock
 from typing import Any, TypeVar
 
 from gnomon.engine.base import Integers, OneProcess, Progress, Summed, quiet
-from gnomon.engine.memory import share_heaps
+from gnomon.engine.memory import reuse_heaps
 from gnomon.table.rows import RowSource
 
 Item = TypeVar("Item")
@@ -45,7 +45,7 @@ def one_thread() -> Iterator[None]:
 def in_order(f: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """f of every item, on all processors, a few items ahead of the reader and never more."""
     waiting: deque[Future[Result]] = deque()
-    share_heaps()
+    reuse_heaps()
     with one_blas_thread(), ThreadPoolExecutor(workers()) as pool:
         try:
             for item in items:
@@ -95,7 +95,7 @@ class LocalEngine(OneProcess):
                 raise
             return total
 
-        share_heaps()
+        reuse_heaps()
         with one_blas_thread(), ThreadPoolExecutor(workers()) as pool:
             try:
                 sums = [future.result() for future in [pool.submit(work) for _ in range(workers())]]

@@ -31,20 +31,30 @@ from gnomon.statistics.grid import (
     shorten,
     unit_rows,
 )
-from gnomon.table.rows import CELL, Cells, Codes, Rows
+from gnomon.table.rows import BATCH, CELL, Cells, Codes, Rows
 
 Vector = npt.NDArray[np.float64]
 FINE = 2.0**22  # entries of a projection are rounded to multiples of 1/FINE
 SCORE = 2**24  # integer steps to a unit of a score
 NEAREST = 2.0**22  # the longest row on the grid that rows are assigned to cells on
-CACHE = 2**17  # cells of a block of rows that stays in a processor's cache
+CACHE = 2**18  # cells of a block that stays in a processor's cache
+SCORED = 2**21  # cells that are looked up at once
 BUCKETS = 2**20  # of all columns together, in which the search for bins starts
 BEYOND = 2**31 - 1  # no cell is as large
+STEPS = 2  # from bin to bin, before a cell is searched for: few buckets hold more than two ends
 
 
 def bin_of(ends: Integers, cells: Cells) -> Codes:
     """The place of the first upper end that is not below a cell; the last bin has no end that counts."""
     return np.asarray(np.searchsorted(ends[:-1], cells, side="left"))
+
+
+def tiles(columns: int, rows: int) -> Iterator[tuple[slice, slice]]:
+    """A few columns of many rows at a time, so that what is looked up for them stays in a processor's cache, too."""
+    for start in range(0, rows, BATCH):
+        wide = max(1, CACHE // min(BATCH, rows - start))
+        for first in range(0, columns, wide):
+            yield slice(first, min(first + wide, columns)), slice(start, start + BATCH)
 
 
 class BinTables:
@@ -70,13 +80,17 @@ class BinTables:
 
     def buckets(self, cells: Cells, column: int = 0) -> Codes:
         """The places (k, n) of the cells of k columns, from `column` on, in a table of columns by buckets."""
-        return np.asarray((cells >> self.shift) + self._offset[column : column + len(cells)])
+        found = np.right_shift(cells, self.shift, out=np.empty(cells.shape, dtype=np.intp))
+        found += self._offset[column : column + len(cells)]
+        return found
 
     def searched(self, cells: Cells, bucket: Codes, places: Codes) -> tuple[Codes, Integers]:
         """The bins of cells at some places of the flattened array, and these cells: the bucket's first bin, or a search."""
-        some, own = cells.ravel()[places].astype(np.int64), bucket.ravel()[places]
+        some, own = cells.ravel().take(places).astype(np.int64), bucket.ravel().take(places)
         found, keys = self.first.take(own), (own // self.first.shape[1] << 32) + some
-        late = np.flatnonzero(self._keys[found] < keys)
+        for _ in range(STEPS):
+            found += self._keys.take(found) < keys
+        late = np.flatnonzero(self._keys.take(found) < keys)
         found[late] = np.searchsorted(self._keys, keys[late])
         return found, some
 
@@ -172,14 +186,20 @@ class ScoreTables:
 
     def of(self, cells: Cells) -> Matrix:
         """Scores (m, n) of cells (m, n), a row for each map."""
-        bucket = self._bins.buckets(cells)
-        along = self._slope.take(bucket)
-        along *= cells & ((1 << self._bins.shift) - 1)
-        found: Matrix = self._start.take(bucket)
-        found += along
-        mixed = np.flatnonzero(np.isnan(found))
-        found.ravel()[mixed] = self._integer(*self._bins.searched(cells, bucket, mixed)) / SCORE
+        found: Matrix = np.empty(cells.shape)
+        for columns, rows in tiles(*cells.shape):
+            self._look_up(cells[columns, rows], columns.start, found[columns, rows])
         return found
+
+    def _look_up(self, cells: Cells, column: int, out: Matrix) -> None:
+        bucket = self._bins.buckets(cells, column)
+        self._slope.take(bucket, out=out, mode="clip")  # all are inside: no check
+        out *= cells & ((1 << self._bins.shift) - 1)
+        out += self._start.take(bucket)
+        mixed = np.flatnonzero(np.isnan(out))
+        out[np.unravel_index(mixed, out.shape)] = (
+            self._integer(*self._bins.searched(cells, bucket, mixed)) / SCORE
+        )
 
 
 @lru_cache(maxsize=1)  # the passes of a fit share their maps
@@ -288,15 +308,18 @@ class Frame:
         grid = fine_grid(float(((longest + np.linalg.norm(self.offset, axis=1)) / self.radius).max()))
         W = None if self.projection is None else np.rint(self.projection.T * FINE)
         step = max(256, CACHE // max(1, self.n_features))
-        for start in range(0, len(rows), step):
-            some = slice(start, start + step)
-            Y, block = self._projected(rows, some, W, grid)
-            yield some, np.rint(Y, out=Y), grid, block
+        many = max(step, SCORED // max(1, self.n_features)) if self.scores else step
+        for start in range(0, len(rows), many):
+            X = self._scored(rows, slice(start, start + many))
+            for first in range(start, start + len(X), step):
+                some = slice(first, min(first + step, start + len(X)))
+                codes = None if rows.codes is None else rows.codes[some]
+                Y, block = self._projected(X[first - start : some.stop - start], codes, W, grid)
+                yield some, np.rint(Y, out=Y), grid, block
 
     def _projected(
-        self, rows: Rows, some: slice, W: Matrix | None, grid: float
+        self, X: Matrix, codes: Codes | None, W: Matrix | None, grid: float
     ) -> tuple[Matrix, Codes | None]:
-        X = self._scored(rows, some)
         if W is None and not self.normalise and math.isinf(self.row_norm) and self.blocks == 1:
             X *= self.weight * (grid / self.radius)
             shift = self.offset[0] + self.weight * self.centre
@@ -306,7 +329,7 @@ class Frame:
         Y, fine = self._rows(X)
         if W is not None:
             Y, fine = (W @ Y.T).T, fine * FINE
-        block = self._block(Y, fine, None if rows.codes is None else rows.codes[some])
+        block = self._block(Y, fine, codes)
         scale, offset = grid / (fine * self.radius), self.offset * (grid / self.radius)[:, None]
         if block is None:
             Y *= scale
@@ -333,7 +356,8 @@ class Frame:
     def _rows(self, X: Matrix) -> tuple[Matrix, float]:
         """Integer rows before the projection, in the place of X, and the grid that they are on."""
         fine = fine_grid(max(1.0, self._longest))
-        X -= self.centre
+        if self.centre.any():
+            X -= self.centre
         X *= self.weight * fine
         Z = np.rint(X, out=X)
         if self.normalise:

@@ -21,9 +21,9 @@ import numpy.typing as npt
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import MomentMechanism, Noise, draw, moment_noise, vector_noise, vector_norm
 from gnomon.privacy.sensitivity import Norm, Sensitivity, block_sums, histogram, located_sum
-from gnomon.statistics.frame import BEYOND, CACHE, Binning, BinTables, Frame, bin_of
+from gnomon.statistics.frame import BEYOND, Binning, BinTables, Frame, bin_of, tiles
 from gnomon.statistics.grid import GRID, Integers, Matrix
-from gnomon.table.rows import Codes, Rows
+from gnomon.table.rows import Cells, Codes, Rows
 from gnomon.table.target import NO_TARGET, Target
 
 Vector = npt.NDArray[np.float64]
@@ -159,20 +159,28 @@ def _counts(
     numbers = [one for one in binnings if one.ends is not None]
     columns, ends = [one.columns[0] for one in numbers], np.cumsum([0, *(one.bins for one in numbers)])
     counts = np.zeros((blocks, int(ends[-1])), dtype=np.int64)
-    step = max(256, CACHE // max(1, len(columns)), blocks)  # more cells than bins
-    for some in (slice(start, start + step) for start in range(0, len(rows), step)):
-        if tables is not None and numbers:
-            places = tables.of(rows.cells.T[columns, some], column)
-            for one, own, end in zip(numbers, places, ends[1:], strict=True):
-                if one.indicator is not None:
-                    own[rows.cells[some, one.indicator] > 0] = end - 1
-            counts += _by_code(places, None if codes is None else codes[some], *counts.shape)
+    for few, some in tiles(len(columns), len(rows)):
+        assert tables is not None
+        first, last = ends[few.start], ends[few.stop]
+        places = tables.of(_columns(rows, columns[few], some), column + few.start)
+        for one, own, end in zip(numbers[few], places, ends[1:][few], strict=True):
+            if one.indicator is not None:
+                own[rows.cells[some, one.indicator] > 0] = end - first - 1
+        own_codes = None if codes is None else codes[some]
+        counts[:, first:last] += _by_code(places, own_codes, blocks, int(last - first))
     of_numbers = iter(np.split(counts, ends[1:-1], axis=1))
     parts = [
         _by_code(one.of(rows), codes, blocks, one.bins) if one.ends is None else next(of_numbers)
         for one in binnings
     ]
     return np.concatenate(parts, axis=1)
+
+
+def _columns(rows: Rows, columns: list[int], some: slice) -> Cells:
+    """Columns (k, n) of some rows; a view where they stand side by side."""
+    first = columns[0]
+    beside = columns == list(range(first, first + len(columns)))
+    return rows.cells.T[slice(first, first + len(columns)) if beside else columns, some]
 
 
 def _by_code(places: Codes, codes: Codes | None, blocks: int, bins: int) -> Integers:

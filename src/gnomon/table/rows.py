@@ -132,14 +132,13 @@ class Layout:
 
     def read(self, file: int, offset: int, rows: int) -> Rows:
         """The block at a place; a read of its own, so that threads do not share a position."""
-        buffer = bytearray(self.size(rows))
-        view = memoryview(buffer)
+        held = np.empty(self.size(rows) // 4, np.int32)
+        view = held.view(np.uint8).data
         while view:
             count = os.preadv(file, [view], offset)
             if count == 0:
                 raise OSError("the cache of encoded rows ends early")
             view, offset = view[count:], offset + count
-        held = np.frombuffer(buffer, np.int32)
         cells, rest = held[: rows * self.width].reshape(self.width, rows).T, held[rows * self.width :]
         return Rows(
             cells,
