@@ -201,32 +201,6 @@ layer, with the settings that DP-MERF's authors published.
 The papers: Hermite polynomial features (DP-HP, ICML 2022), random features (DP-MERF, AISTATS 2021), adversarial
 reconstruction learning (PEARL, ICLR 2022), differentially private diffusion models (DPDM, TMLR 2023)."""
 
-QUOTED_SCORES.items():
-        text.append("| " + " | ".join([name, "as its paper says", "quoted", *scores, "quoted"]) + " |")
-    return text
-
-
-def _ours(model: str) -> list[float]:
-    lines = read(RESULTS / "comparison" / "mnist.jsonl")
-    return [line["accuracy"] for line in lines if line["model"] == model]
-
-
-SAMPLERS = """`python benchmarks/peers/samplers.py run`, Adult, (1, 1e-6), 30,000 rows. Mean total variation between a
-fitted model's own marginals and those of its rows, beside what as many independent draws from the model have. A right
-sampler has both alike, as AIM's and OpenDP's MST drawn with `sample` have. The
-PrivBayes of dpmm has not been checked.
-
-mbi 1.1, which OpenDP's MST draws with, was checked on a tree of three columns (`benchmarks/peers/mbi_rounding.py`): the
-model's correlation of two columns that share a parent is -0.008. Drawn with `round`, its default, it is 0.952 (total
-variation 0.674); with `sample`, as here, -0.009 (0.017, drawing alone 0.019)."""
-
-QUOTED = """60,000 rows to release, 10,000 to test, (1, 1e-5). Lines marked *quoted* are what the literature prints for
-MNIST at this budget, not run by us; papers differ in classifiers, in what is tuned and in adjacency.
-DPDM is a diffusion model trained on graphics processors. Ours by this protocol is `python benchmarks/mnist.py`, with
-scikit-learn's logistic regression, forest and network of one layer at their defaults; it has not been run on the present
-code. By this page's own protocol, with 8,000 released rows to learn from and delta 1e-6, gnomon's logistic regression has
-{{mnist gnomon 1 linear}} and its forest {{mnist gnomon 1 forest}} ({{mnist gnomon 1 runs}} runs)."""
-
 QUOTED_SCORES = {
     "DP-HP": (".811", ".815", ".806", NONE),
     "DP-MERF": (".769", ".686", ".807", NONE),
