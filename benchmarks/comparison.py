@@ -5,10 +5,11 @@
         --out docs/results/comparison/TOOL.jsonl --data DIR          adds lines; the names are in harness/peers.py
     python benchmarks/peers/samplers.py run --data DIR               do the tools draw what they fitted
     python benchmarks/comparison.py                                  docs/results/comparison.md
+    python benchmarks/comparison_figures.py                          its figures
 
 What the page says in words stands in docs/results/comparison/words.txt, with the place of every number:
 {{TABLE TOOL EPSILON WHAT}}, where WHAT is mean (over four learners, with its interval), score (the same without it), a
-learner, 1-way, 2-way, 3-way, seconds, megabytes or runs.
+learner, 1-way, 2-way, 3-way, seconds, megabytes or runs; {{MNIST MODEL}} is ours by the papers' protocol.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 LEARNERS = ("linear", "svm", "forest", "boosting")
 SCORE = {"two classes": "AUROC", "classes": "accuracy", "number": "R2"}
 NONE = "–"
+EPSILONS = (0.5, 1.0, 4.0)
 MNIST = ("LR", "RF", "MLP")
 Line = dict[str, Any]
 
@@ -35,11 +37,21 @@ def read(path: Path) -> list[Line]:
     return [json.loads(text) for text in path.read_text().splitlines()] if path.is_file() else []
 
 
-def page() -> str:
+def kept() -> tuple[list[Line], Groups]:
+    """All lines, and those that ended, by table, budget and tool."""
     lines = [line for name in PEERS for line in read(RESULTS / "comparison" / f"{name}.jsonl")]
-    real = groups(read(RESULTS / "utility" / "real-rows.jsonl"))
-    found = groups(lines)
-    text = [filled((RESULTS / "comparison" / "words.txt").read_text(), found).rstrip(), ""]
+    return lines, groups(lines)
+
+
+def real_rows() -> Groups:
+    return groups(read(RESULTS / "utility" / "real-rows.jsonl"))
+
+
+def page() -> str:
+    lines, found = kept()
+    real = real_rows()
+    words = filled((RESULTS / "comparison" / "words.txt").read_text(), found).rstrip()
+    text = [words.replace("{digest}", "\n".join(_digest(found, lines, real))), ""]
     for table in TABLES:
         mine = {cell: group for cell, group in found.items() if cell[1] == table}
         stopped = [line for line in lines if line["table"] == table and "refused" in line]
@@ -51,15 +63,60 @@ def page() -> str:
     return "\n".join(text)
 
 
+def _digest(found: Groups, lines: list[Line], real: Groups) -> list[str]:
+    """Scores and variations of pairs, a row for each table, a column for each tool, three budgets in a cell."""
+    tools = [name for name in PEERS if any(line["method"] == name for line in lines)]
+    text = []
+    for title, place in (("mean score of four learners", None), ("two-way variation", 1)):
+        text += [f"| {title}, ε 0.5 · 1 · 4 | " + " | ".join(tools) + " | real rows |"]
+        text += ["|" + "---|" * (len(tools) + 2)]
+        for table in TABLES:
+            if not any(cell[1] == table for cell in found):
+                continue
+            cells = [
+                " · ".join(_short(_of(found, table, tool, e), place) for e in EPSILONS) for tool in tools
+            ]
+            cells = [_limit(table, tool, lines) if set(c) <= set(f"{NONE} ·") else c
+                     for tool, c in zip(tools, cells, strict=True)]  # fmt: skip
+            whole = real.get(("full", table, None, None, "real"))
+            cells.append(_short(Group(whole.lines[:5]) if whole else None, place))
+            text.append(f"| {table} | " + " | ".join(cells) + " |")
+        text.append("")
+    return text[:-1]
+
+
+def _limit(table: str, tool: str, lines: list[Line]) -> str:
+    """What is said where a tool has no figure: the limit, where it met it."""
+    stopped = [
+        line["refused"]
+        for line in lines
+        if (line["table"], line["method"]) == (table, tool) and "refused" in line
+    ]
+    return stopped[0].split(":")[0] if stopped else "not run"
+
+
+def _of(found: Groups, table: str, tool: str, epsilon: float) -> Group | None:
+    cells = [cell for cell in found if cell[1:3] == (table, epsilon) and cell[4] == tool]
+    return found[cells[0]] if cells else None
+
+
+def _short(group: Group | None, place: int | None) -> str:
+    if group is None:
+        return NONE
+    value = _mean(group) if place is None else group.mean("tv", place)
+    return f"{value:.3f}".replace("0.", ".", 1)
+
+
 def filled(words: str, found: Groups) -> str:
     """The words with their numbers; one that was not run is no number."""
 
     def number(match: re.Match[str]) -> str:
+        if match[1].startswith("MNIST"):
+            return f"{interval(_ours(match[1].split()[1]))[0]:.3f}"
         table, tool, epsilon, what = match[1].split()
-        cells = [cell for cell in found if cell[1:3] == (table, float(epsilon)) and cell[4] == tool]
-        if not cells:
+        group = _of(found, table, tool, float(epsilon))
+        if group is None:
             raise SystemExit(f"{tool} was not run on {table} at epsilon {epsilon}.")
-        group = found[cells[0]]
         scores = group.means() if what in ("mean", "score") else group.learner(what)
         if what == "mean":
             return pair(interval(list(scores.values())))
@@ -111,9 +168,8 @@ def _row(tool: str, promise: str, epsilon: str, group: Group) -> str:
 def _mnist() -> list[str]:
     head = ["method", "promise", "runs", "LR", "RF", "MLP", "CNN", "from"]
     text = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines = read(RESULTS / "comparison" / "mnist.jsonl")
-    ours = {name: [line["accuracy"] for line in lines if line["model"] == name] for name in MNIST}
-    if lines:
+    ours = {name: _ours(name) for name in MNIST}
+    if any(ours.values()):
         runs = " to ".join(dict.fromkeys(str(n) for n in sorted(len(of) for of in ours.values() if of)))
         scores = [pair(interval(of)) or NONE for of in ours.values()]
         told = ["**gnomon**", "replace", runs, *scores, NONE, "benchmarks/mnist.py"]
@@ -123,21 +179,27 @@ def _mnist() -> list[str]:
     return text
 
 
+def _ours(model: str) -> list[float]:
+    lines = read(RESULTS / "comparison" / "mnist.jsonl")
+    return [line["accuracy"] for line in lines if line["model"] == model]
+
+
 SAMPLERS = """`python benchmarks/peers/samplers.py run`, Adult, (1, 1e-6), 30,000 rows. Mean total variation between a
 fitted model's own marginals and those of its rows, beside what as many independent draws from the model have. A right
-sampler has both alike, as AIM's and OpenDP's MST drawn with `sample` have. The
-PrivBayes of dpmm has not been checked.
+sampler has both alike, as AIM's and OpenDP's MST drawn with `sample` have. The PrivBayes of dpmm rounds counts instead of
+drawing, which leaves less variation than independent draws. DP-MERF and Tab-PE have no model with marginals to compare.
 
 mbi 1.1, which OpenDP's MST draws with, was checked on a tree of three columns (`benchmarks/peers/mbi_rounding.py`): the
 model's correlation of two columns that share a parent is -0.008. Drawn with `round`, its default, it is 0.952 (total
 variation 0.674); with `sample`, as here, -0.009 (0.017, drawing alone 0.019)."""
 
-QUOTED = """60,000 rows to release, 10,000 to test, (1, 1e-5). Lines marked *quoted* are what the literature prints for
-MNIST at this budget, not run by us; papers differ in classifiers, in what is tuned and in adjacency.
-DPDM is a diffusion model trained on graphics processors. Ours by this protocol is `python benchmarks/mnist.py`, with
-scikit-learn's logistic regression, forest and network of one layer at their defaults; it has not been run on the present
-code. By this page's own protocol, with 8,000 released rows to learn from and delta 1e-6, gnomon's logistic regression has
-{{mnist gnomon 1 linear}} and its forest {{mnist gnomon 1 forest}} ({{mnist gnomon 1 runs}} runs)."""
+QUOTED = """60,000 rows to release, 10,000 to test, (1, 1e-5). Lines marked *quoted* are printed in the literature and
+were not run by us. Papers differ in classifiers, in what is tuned and in adjacency. DPDM is a diffusion model trained on
+graphics processors. Ours is `python benchmarks/mnist.py`: scikit-learn's logistic regression, forest and network of one
+layer, with the settings that DP-MERF's authors published.
+
+The papers: Hermite polynomial features (DP-HP, ICML 2022), random features (DP-MERF, AISTATS 2021), adversarial
+reconstruction learning (PEARL, ICLR 2022), differentially private diffusion models (DPDM, TMLR 2023)."""
 
 QUOTED_SCORES = {
     "DP-HP": (".811", ".815", ".806", NONE),
