@@ -17,6 +17,7 @@ from gnomon.engine.committed import SharedFolder
 from gnomon.engine.local import workers
 from gnomon.engine.staged import Stage, StagedFragment, StagedSource
 from gnomon.errors import EngineError, GnomonError, ParameterError
+from gnomon.table.base import unique_names
 from gnomon.table.schema import Schema
 
 try:
@@ -104,10 +105,16 @@ class DaskSource(StagedSource):
     kind, runs_on = "dask", DaskEngine
 
     def __init__(self, frame: Any, schema: Schema | None = None) -> None:
-        self._frame = frame
-        meta = pa.Schema.from_pandas(frame._meta, preserve_index=False).remove_metadata()
-        fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in meta]
-        super().__init__(pa.schema(fields), schema)
+        self._frame, meta = frame, frame._meta
+        unique_names(meta.columns, self.label)
+        fields, foreign = [], {}
+        for name in meta.columns:
+            try:
+                kind = pa.Schema.from_pandas(meta[[name]], preserve_index=False).field(name).type
+            except (pa.ArrowException, TypeError):
+                kind, foreign[name] = pa.null(), str(meta[name].dtype)
+            fields.append((name, pa.string() if pa.types.is_null(kind) else kind))
+        super().__init__(pa.schema(fields), schema, foreign)
 
     def _start(self) -> DaskEngine:
         try:

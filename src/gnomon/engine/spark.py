@@ -17,11 +17,12 @@ from gnomon.engine.cluster import ClusterEngine, Outcome, Task, added, versions
 from gnomon.engine.committed import SharedFolder
 from gnomon.engine.staged import Stage, StagedFragment, StagedSource
 from gnomon.errors import EngineError
+from gnomon.table.base import unique_names
 from gnomon.table.schema import Schema
 
 try:
     from pyspark import TaskContext
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession, types
     from pyspark.sql import functions as sql
 
     from gnomon.engine.spark_session import problems, session_of, stop, watched
@@ -30,6 +31,10 @@ except ImportError:
 
 WAVE = 4  # tasks of one job, for every slot
 SPLIT_EVERY = 8  # sums that one task adds up
+PLAIN = (
+    *(types.BooleanType, types.NumericType, types.StringType, types.BinaryType, types.NullType),
+    *(types.DateType, types.TimestampType, types.TimestampNTZType, types.DayTimeIntervalType),
+)
 COLUMNS = "place long, bucket long, outcome binary"
 HASH = "gnomon row hash"
 
@@ -114,9 +119,13 @@ class SparkSource(StagedSource):
 
     def __init__(self, frame: Any, schema: Schema | None = None) -> None:
         self._frame = frame
+        unique_names(frame.columns, self.label)
         with problems():
-            columns = frame.limit(0).toArrow().schema
-        super().__init__(columns.remove_metadata(), schema)
+            foreign = {f.name: f.dataType.typeName() for f in frame.schema if not _known(f.dataType)}
+            known = [sql.col(_quoted(name)) for name in frame.columns if name not in foreign]
+            columns = frame.select(*known).limit(0).toArrow().schema
+        kinds = [(n, pa.null() if n in foreign else columns.field(n).type) for n in frame.columns]
+        super().__init__(pa.schema(kinds), schema, foreign)
 
     def _start(self) -> SparkEngine:
         return SparkEngine(session=self._frame.sparkSession)
@@ -130,7 +139,8 @@ class SparkSource(StagedSource):
     def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> list[StagedFragment]:
         names = tuple(schema.names)
         columns = [sql.col(_quoted(name)) for name in names]
-        hashed = self._frame.select(*columns, sql.xxhash64(*columns).alias(HASH))
+        with problems():
+            hashed = self._frame.select(*columns, sql.xxhash64(*columns).alias(HASH))
         task = Task(_Staged(schema.append(pa.field(HASH, pa.int64())), str(folder.path)), versions())
         told = pickle.dumps(task)
 
@@ -162,6 +172,15 @@ class _Staged:
         with pa.memory_map(path) as file, pa.ipc.open_file(file) as reader:
             parts = (reader.get_batch(i).column(HASH) for i in range(reader.num_record_batches))
             return rows, sum(sum(part.to_pylist()) for part in parts)
+
+
+def _known(kind: Any) -> bool:
+    """Whether Arrow has a form for a type, and Spark a hash."""
+    if isinstance(kind, types.ArrayType):
+        return _known(kind.elementType)
+    if isinstance(kind, types.StructType):
+        return all(_known(field.dataType) for field in kind)
+    return isinstance(kind, PLAIN)
 
 
 def _part(folder: str, place: int) -> str:
