@@ -7,7 +7,9 @@ from gnomon.model.class_marginals import target_marginals
 from gnomon.model.columns import Attribute
 from gnomon.model.marginal import (
     Counts,
+    Faint,
     Marginal,
+    _thinning,
     combined,
     marginals,
     public_bins,
@@ -183,3 +185,15 @@ def test_rows_that_no_column_shows_are_seen_in_all_of_them_together() -> None:
 
 def test_a_single_column_does_not_believe_its_noise() -> None:
     assert np.median([beyond(columns_of(0.0, 1, noise=noise), 0.18) for noise in (20.0, 60.0, 180.0)]) < 0.001
+
+
+def test_far_octaves_that_rise_by_noise_alone_are_pooled() -> None:
+    """Tails thin out: a far octave of few columns whose mean noise lifts is worth what the octaves before it are worth."""
+
+    def octave(values: list[float]) -> list[Faint]:
+        return [Faint(j, np.array([0]), np.ones(1), value, 100.0) for j, value in enumerate(values)]
+
+    near, far = octave([0.0] * 100), octave([100.0] * 4)
+    assert _thinning({"up 0": near, "up 1": far}, T)["up 1"] < 5
+    lump = octave([100.0] * 100)  # ten deviations: rows that really lie there
+    assert _thinning({"up 0": near, "up 1": lump}, T)["up 1"] == pytest.approx(100)

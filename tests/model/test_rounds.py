@@ -35,7 +35,8 @@ def test_class_means_and_covariances_are_recovered_without_noise() -> None:
     lift = space.basis / space.scale
     assert space.centre + space.means @ lift.T == pytest.approx(centres, abs=0.03)
     around = (X - space.centre) @ (space.basis * space.scale) - space.means[codes]
-    found = cells(space, space.means[:, None], sums_of(around, codes, 3, True), whole(1.0, 3), T)
+    sums = sums_of(around, codes, 3, True)
+    found = cells(space, *space.cell_centres(1, rng), sums, whole(1.0, 3), T)
     for c in range(3):
         assert lift @ found.covariances[c] @ lift.T == pytest.approx(np.cov(X[codes == c].T), abs=0.02)
     assert class_cells(space).weights == pytest.approx(np.bincount(codes) / len(codes), abs=1e-6)
@@ -57,11 +58,36 @@ def test_a_ball_holds_its_share_of_rows_and_says_what_it_takes() -> None:
     lengths = np.abs(np.random.default_rng(2).standard_normal(50_000)) + 1
     grid = length_grid(2.0)
     h = np.bincount(np.searchsorted(grid[:-1], lengths), minlength=len(grid))[None].astype(float)
-    ball = radius(h, 1.0, grid, 0.7, len(lengths), T)
+    ball = radius(h, 1.0, grid, 0.7, len(lengths))
     assert 0.65 < (lengths <= ball.radii[0]).mean() < 0.9
     assert ball.kept[0] == pytest.approx(np.minimum(1, ball.radii[0] / lengths).mean(), rel=0.05)
     clipped = np.minimum(lengths, ball.radii[0])
     assert ball.kept_square[0] == pytest.approx((clipped**2).mean() / (lengths**2).mean(), rel=0.1)
+
+
+def test_noise_in_far_bins_of_lengths_is_not_read_as_long_rows() -> None:
+    """142 rows of nearly one length behind noise of 19 a bin: clipping at that length takes little from their squares."""
+    rng = np.random.default_rng(6)
+    grid = length_grid(4.0)
+    h = np.zeros(len(grid))
+    h[9:11] = 71.0
+    kept = [radius((h + 19 * rng.standard_normal(len(h)))[None], 19.0, grid, 0.9, 142.0) for _ in range(40)]
+    assert np.mean([ball.kept_square[0] for ball in kept]) > 0.7
+
+
+def test_what_the_joint_round_knows_stays_where_classes_are_noise() -> None:
+    rng = np.random.default_rng(7)
+    codes, spread = rng.integers(0, 3, 30_000), np.array([1, 0.5, 0.3, 0.2])
+    X = np.eye(4)[codes] + rng.standard_normal((30_000, 4)) * spread
+    space = subspace(sums_of(X, codes, 3, False), whole(1.0), len(X), 4, T)
+    noise, alike = 0.3 * len(X), []
+    for _ in range(40):
+        second = space.counts[:, None, None] * space.within + [goe(4, noise, rng) for _ in range(3)]
+        sums = Sums(second, np.zeros((3, 4)), space.counts, noise, 1e-9, 1e-9)
+        found = cells(space, *space.cell_centres(1, rng), sums, whole(1.0, 3), T).covariances
+        alike += [np.linalg.norm(S - space.within) / np.linalg.norm(space.within) for S in found]
+    alone = np.linalg.norm(goe(4, noise, rng)) / space.counts[0] / np.linalg.norm(space.within)
+    assert np.median(alike) < alone / 2
 
 
 def test_pure_noise_is_shrunk_to_the_prior_and_signal_is_kept() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from gnomon.methods.planning import SMALL, MethodPlan, PlannedNoise, advise, distortion
 from gnomon.methods.public import Public
 from gnomon.model.columns import Attribute, attributes
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 from gnomon.privacy.guarantee import Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import moment_noise
 from gnomon.statistics.frame import Binning
@@ -22,7 +22,6 @@ from gnomon.statistics.queries import Histogram
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import CELL
 
-MOST_VALUES = 2**7  # of a whole number, each with a bin of its own
 ROUNDS = ("first", "second", "lengths", "joint", "class_lengths", "classes", "third")
 
 
@@ -64,7 +63,7 @@ class BudgetPlan:
         of_class = rows / blocks / max(t.planned * count_noise(columns, losses["third"]), 1 / CELL)
         counted = bins >= t.fewest_bins
         few = [a for a in attributes(public.encoder, 0) if a.unordered or a.values is not None or a.indicator]
-        found = attributes(public.encoder, min(bins, MOST_VALUES) if counted else 0)
+        found = attributes(public.encoder, min(bins, RESOLUTION.points) if counted else 0)
         left_out = set() if counted or few else {"first"}
         if not (counted and any(a.shaped for a in found if a.first < m)):
             left_out |= {"third"}

@@ -27,7 +27,7 @@ from gnomon.model.marginal import (
 from gnomon.model.rounds import Cells, Radius, Subspace, Sums, cells, length_grid, radius, subspace
 from gnomon.model.shrinkage import shrunk_to_mean, signal_share
 from gnomon.model.synthetic import UNIFORM, Coordinates, SyntheticModel
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 from gnomon.privacy.guarantee import PureDP, Spendable
 from gnomon.privacy.measure import Measurement, Measurer
 from gnomon.privacy.mechanism import moment_noise
@@ -46,7 +46,6 @@ from gnomon.statistics.queries import (
 from gnomon.table.rows import CELL, Rows
 from gnomon.table.target import Target
 
-DIGITS = 9  # of a level
 ALL_CELLS = Bins(np.array([CELL]), np.array([-1.0]), np.array([1.0]))
 Ask = Callable[[Query], Query]
 
@@ -186,7 +185,7 @@ def target_levels(marginal: Marginal, bins: int) -> Floats:
     for level in np.arange(1, bins) * step:
         if np.abs(levels - level).min() > step / 2 and not (large & (F[:-1] < level) & (level < F[1:])).any():
             levels = np.append(levels, level)
-    return np.unique(np.round(levels, DIGITS))
+    return np.unique(np.rint(levels / RESOLUTION.tiny) * RESOLUTION.tiny)
 
 
 def score_map(marginal: Marginal, attribute: Attribute, counted: bool, t: Tuning) -> ScoreMap:
@@ -265,7 +264,7 @@ class View:
         measured = self.measure(query, loss)
         by_class = measured.answer.reshape(blocks, -1, len(grid)).sum(axis=1).astype(np.float64)
         noise = measured.noise.diagonal * math.sqrt(frame.blocks / blocks)
-        return radius(by_class, noise, grid, coverage, self.rows, self.plan.tuning)
+        return radius(by_class, noise, grid, coverage, self.rows)
 
     def joint(self) -> Subspace:
         """Moments of (score, label) in a ball that holds few rows, since directions need no lengths."""
@@ -288,7 +287,7 @@ class View:
         """Second moments by class, with sums and counts by cell of the class, around centres that the model itself has."""
         t, loss = self.plan.tuning, self.plan.losses["classes"]
         k = self._cells(space, loss)
-        centres = space.cell_centres(k, self.public.rng())
+        centres, around = space.cell_centres(k, self.public.rng())
         L, _, P = centres.shape
         longest = float(space.scale.max())
         offset = (centres.reshape(L * k, P) + space.centre @ (space.basis * space.scale)) / longest
@@ -307,7 +306,7 @@ class View:
         )
         measured = self.measure(query, loss)
         sums = cell_sums(query, measured) if isinstance(query, CellMoments) else moment_sums(query, measured)
-        return cells(space, centres, sums, ball, t)
+        return cells(space, centres, around, sums, ball, t)
 
     def _cells(self, space: Subspace, loss: Spendable) -> int:
         """Cells in a class: doubled while the noise of a cell's mean stays small beside the ball."""

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from gnomon.model.columns import Attribute, Bins, interval_bins, value_bins
 from gnomon.model.marginal import LEAST, Marginal
 from gnomon.model.shrinkage import Floats, onto_simplex, signal_share
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 from gnomon.table.rows import CELL
 
-TINY, TILTINGS, REACH, GRID_POINTS = 1e-6, 40, 6, 2**8
+TINY, REACH = RESOLUTION.tiny, -ndtri(RESOLUTION.tiny)  # deviations that hold all of a normal law
 
 
 def class_bins(attribute: Attribute, own: Marginal, most: float, t: Tuning) -> Bins:
@@ -98,7 +98,9 @@ class Latent:
         """n even quantiles of the latent values of one class."""
         mine = self.classes == c
         means, deviations = self.means[mine], self.deviations[mine]
-        z = np.linspace((means - REACH * deviations).min(), (means + REACH * deviations).max(), GRID_POINTS)
+        z = np.linspace(
+            (means - REACH * deviations).min(), (means + REACH * deviations).max(), RESOLUTION.points
+        )
         below = ndtr((z[:, None] - means) / deviations) @ (self.weights[mine] / self.weights[mine].sum())
         return np.asarray(np.interp((np.arange(n) + 0.5) / n, below, z))
 
@@ -106,7 +108,7 @@ class Latent:
         """Masses (L, B) of the classes if latent values are read off the marginal by rank."""
         low = float((self.means - REACH * self.deviations).min())
         high = float((self.means + REACH * self.deviations).max())
-        z = np.linspace(low, high, GRID_POINTS)
+        z = np.linspace(low, high, RESOLUTION.points)
         below = ndtr((z[:, None] - self.means) / self.deviations)
         owner = np.eye(classes)[self.classes] * self.weights[:, None]
         by_class = below @ owner  # (Z, L)
@@ -130,7 +132,7 @@ def tilted(marginal: Marginal, latent: Latent, classes: int) -> Floats:
     means = (means - share @ means) * latent.scale(marginal.variance) + marginal.mass @ s
     base, common = np.log(np.maximum(latent.masses(marginal, classes), LEAST)), np.zeros(len(s))
     wanted, tilt = np.log(np.maximum(marginal.mass, LEAST)), np.zeros(classes)
-    for _ in range(TILTINGS):
+    for _ in range(RESOLUTION.steps):
         P = _normalised(base + common + np.outer(tilt, s))
         now = P @ s
         step = (means - now) / np.maximum(P @ (s * s) - now**2, TINY)

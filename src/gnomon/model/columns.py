@@ -143,7 +143,7 @@ def interval_bins(edges: Floats, attribute: Attribute) -> Bins:
     assert attribute.atoms is not None
     atoms = np.unique(np.rint(attribute.atoms * CELL).astype(np.int64))
     cuts = np.rint(np.clip(edges, -1.0, 1.0) * CELL).astype(np.int64)
-    far = np.abs(cuts[:, None] - atoms).min(axis=1, initial=CELL) > 4
+    far = np.abs(cuts[:, None] - atoms).min(axis=1, initial=CELL) > 2 * 2  # more than an atom's own cells
     ends, left, right, last = [], [], [], -CELL
     cuts = np.unique(np.concatenate([cuts[far], atoms]))
     for cut, is_atom in zip(cuts.tolist(), np.isin(cuts, atoms).tolist(), strict=True):

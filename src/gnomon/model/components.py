@@ -16,12 +16,10 @@ from scipy.linalg import solve_triangular
 
 from gnomon.model.marginal import Marginal
 from gnomon.model.shrinkage import Floats
+from gnomon.model.tuning import RESOLUTION
 
 Codes = npt.NDArray[np.int64]
-TINY, RAKINGS, MOST_FACTOR = 1e-12, 8, 2**10
-MOST_RANKED = 2**13  # rows that ranks are taken among
-BUCKETS = 2**10  # equal parts of the latent range in which the search for a knot starts
-KNOTS = 64  # quantiles between which a decoding table is linear
+TINY = RESOLUTION.tiny
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,11 @@ class Table:
     @classmethod
     def by_rank(cls, z: Floats, marginal: Marginal) -> Table:
         """The map that gives the latent values z (of many rows) the marginal's distribution."""
-        order = np.sort(z[:: max(len(z) // MOST_RANKED, 1)])
+        order = np.sort(z[:: max(len(z) // RESOLUTION.rows, 1)])
         end = 0.5 / len(order)
-        u = np.union1d(np.linspace(0, 1, KNOTS + 1), marginal.cumulative)
+        u = np.union1d(np.linspace(0, 1, RESOLUTION.points + 1), marginal.cumulative)
         u = np.concatenate([[end], u[(u > end) & (u < 1 - end)], [1 - end]])  # ranks of rows, no further
-        u = u[np.append(True, np.diff(u) > 1e-9)]
+        u = u[np.append(True, np.diff(u) > TINY)]
         knots = np.interp(u, (np.arange(len(order)) + 0.5) / len(order), order)
         inside = marginal.quantile((u[:-1] + u[1:]) / 2)
         i = np.clip(
@@ -54,10 +52,13 @@ class Table:
     def __call__(self, z: Floats) -> Floats:
         last = len(self.low) - 1
         start, width = self.knots[0], max(float(self.knots[-1] - self.knots[0]), TINY)
-        step = width / BUCKETS
-        bucket = np.clip((z - start) / step, 0, BUCKETS - 1).astype(np.int64)
+        buckets = (
+            RESOLUTION.least_rows
+        )  # equal parts of the latent range, in which the search for a knot starts
+        step = width / buckets
+        bucket = np.clip((z - start) / step, 0, buckets - 1).astype(np.int64)
         i = np.clip(
-            np.searchsorted(self.knots, start + step * np.arange(BUCKETS), side="right") - 1, 0, last
+            np.searchsorted(self.knots, start + step * np.arange(buckets), side="right") - 1, 0, last
         )[bucket]
         late = np.flatnonzero((z >= self.knots[i + 1]) & (i < last))
         i[late] = np.clip(np.searchsorted(self.knots, z[late], side="right") - 1, 0, last)
@@ -125,7 +126,7 @@ class Choice:
         """The pseudo-inverse (d, k - 1) of the directions from the first choice to the others; None if it is the identity,
         as it is of a category, each of whose other values has a coordinate of its own."""
         D = self.points[1:] - self.points[0]
-        if D.shape[0] == D.shape[1] and np.allclose(D, np.eye(len(D)), rtol=0, atol=1e-12):
+        if D.shape[0] == D.shape[1] and np.allclose(D, np.eye(len(D)), rtol=0, atol=TINY):
             return None
         return np.asarray(np.linalg.pinv(D))
 
@@ -201,9 +202,9 @@ def _pick(chances: Floats, u: Floats) -> Codes:
 def _raked(chances: Floats, wanted: Floats) -> Floats:
     """Factors of the choices after which their normalised chances have the wanted means."""
     factors = np.ones(len(wanted))
-    for _ in range(RAKINGS):
+    for _ in range(RESOLUTION.steps):
         now = chances * factors
         now /= np.maximum(now.sum(axis=1, keepdims=True), TINY)
         factors *= wanted / np.maximum(now.mean(axis=0), TINY)
-        factors = np.clip(factors, 1 / MOST_FACTOR, MOST_FACTOR)
+        factors = np.clip(factors, 1 / RESOLUTION.rows, RESOLUTION.rows)
     return factors

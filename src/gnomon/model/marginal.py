@@ -14,14 +14,15 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
 from gnomon.model.shrinkage import onto_simplex, posterior_means, shrunk_to_mean
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 
 TINY = np.finfo(np.float64).tiny
-LEAST = 1e-9  # a mass that stands for none, so that quantiles are defined everywhere
+LEAST = RESOLUTION.tiny  # a mass that stands for none, so that quantiles are defined everywhere
 
 
 def normal_density(z: Floats) -> Floats:
@@ -57,7 +58,7 @@ class Marginal:
         z, mass = self.normal_ends, np.diff(self.cumulative)
         f = normal_density(z)
         inner = np.divide(f[:-1] - f[1:], mass, out=np.zeros_like(mass), where=mass > TINY)
-        return np.where(mass > TINY, inner, np.clip(z[:-1], -9.0, 9.0))
+        return np.where(mass > TINY, inner, np.clip(z[:-1], ndtri(LEAST), -ndtri(LEAST)))
 
     @cached_property
     def variance(self) -> float:
@@ -153,10 +154,10 @@ def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> B
     if not spread.any():
         return _around_atom(attribute, first, t)
     if seen.sum() > spread.sum():  # atoms have bins already; the others are for the rows beside them
-        bins = max(round(bins * math.sqrt(spread.sum() / seen.sum())), 3)
+        bins = max(round(bins * math.sqrt(spread.sum() / seen.sum())), 2)
     coarse = Marginal(first.bins.left, first.bins.right, spread / spread.sum())
     inner = np.unique(coarse.quantile(np.arange(1, bins) / bins))
-    octaves = (inner[-1] - inner[0]) * 2.0 ** np.arange(-3, t.octaves - 1)
+    octaves = (inner[-1] - inner[0]) * 2.0 ** np.arange(-RESOLUTION.octaves, t.octaves - 1)
     outer = (_at_edges(side, octaves, first.bins) for side in (inner[-1] + octaves, inner[0] - octaves))
     edges = np.concatenate([inner, *outer]) if len(inner) > 1 else inner
     return replace(interval_bins(edges[np.abs(edges) < 1], attribute), core=(inner[0], inner[-1]))
@@ -217,16 +218,34 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
             for kind, faint in _faint(j, one, one.bins, n, t):
                 kinds.setdefault(kind, []).append(faint)
     beyond: list[dict[int, float]] = [{} for _ in counts]
+    means = _thinning(kinds, t)
     for kind, alike in kinds.items():
         seen, noise = np.array([(f.count, max(f.noise, 1.0)) for f in alike]).T
-        rows, none = posterior_means(seen, noise, max(t.fewest_bins - len(alike), 1))
+        rows, none = posterior_means(seen, noise, max(t.bins - len(alike), 1))
         if kind == "beside":  # no column is quite constant beside others that are not
             rows = np.maximum(rows, t.least * rows.mean())
         elif kind.startswith("atom"):  # rows at one far cell are believed where they are likelier than none
             rows = np.where(none < 1 / 2, rows, 0.0)
+        else:
+            rows = rows * min(means[kind] / max(float(rows.mean()), TINY), 1.0)
         for faint, number in zip(alike, np.where(rows < 1 / 2, 0.0, rows), strict=True):
             beyond[faint.column] |= dict(zip(faint.places.tolist(), number * faint.shares, strict=True))
     return [marginal_of(one, n, t, hidden) for one, hidden in zip(counts, beyond, strict=True)]
+
+
+def _thinning(kinds: dict[str, list[Faint]], t: Tuning) -> dict[str, float]:
+    """The mean count of each octave over all columns: tails thin out, so means that rise no more than noise are pooled."""
+    found: dict[str, float] = {}
+    for side in ("up", "down"):
+        mine = [kind for kind in kinds if kind.startswith(side)]
+        if mine:
+            size = np.array([len(kinds[kind]) for kind in mine])
+            means = np.array([sum(f.count for f in kinds[kind]) for kind in mine]) / size
+            noise = np.sqrt([sum(f.noise**2 for f in kinds[kind]) for kind in mine]) / size
+            falling = isotonic_regression(means, weights=size, increasing=False).x
+            means = np.where(means - falling > t.clear * noise, means, falling)
+            found |= dict(zip(mine, np.maximum(means, 0.0).tolist(), strict=True))
+    return found
 
 
 def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[tuple[str, Faint]]:
@@ -243,7 +262,7 @@ def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[
         if low < high:
             for k, i in enumerate(places):
                 yield (
-                    f"octave {k} {mine is up}",
+                    f"{'up' if mine is up else 'down'} {k}",
                     Faint(j, np.array([i]), one, counts.values[i], counts.noise[i]),
                 )
         elif len(places):  # all rows without those at atoms and on the other side are here, too

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from gnomon.model.marginal import value_masses
 from gnomon.model.shrinkage import (
@@ -17,11 +18,10 @@ from gnomon.model.shrinkage import (
     signal_share,
     toward,
 )
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 
-TINY = 1e-9
-PER_OCTAVE, LENGTHS = 4, 12  # bins of lengths: in an octave, and below the expected length
-CLUSTERED = 2**11  # rows of the model that centres of cells are found in
+TINY = RESOLUTION.tiny
+PER_OCTAVE = 2 * 2  # bins of lengths
 
 
 @dataclass(frozen=True)
@@ -51,22 +51,43 @@ class Radius:
 
 def length_grid(guess: float) -> Floats:
     """Upper ends of lengths, a quarter of an octave apart, from an eighth of the expected one to four times that."""
-    return np.asarray(guess * 2.0 ** (np.arange(-LENGTHS, LENGTHS // 2 + 2) / PER_OCTAVE))
+    return np.asarray(guess * 2.0 ** np.arange(-RESOLUTION.octaves, 2, 1 / PER_OCTAVE))
 
 
-def radius(histograms: Floats, noise: float, grid: Floats, coverage: float, n: float, t: Tuning) -> Radius:
-    """For each block the length that holds `coverage` of its rows; pooled where the block itself cannot be seen."""
-    pooled = onto_simplex(histograms.sum(axis=0), n)
+def radius(histograms: Floats, noise: float, grid: Floats, coverage: float, n: float) -> Radius:
+    """For each block the length that holds `coverage` of its rows.
+
+    Noise in a far bin would be many long rows. So the counts of all rows are a log-normal law, and what noise does not
+    explain of their distance to it. Those of a block are its share of all, and likewise.
+    """
+    total, L = histograms.sum(axis=0), len(histograms)
+    pooled = _beyond_noise(n * _log_normal(total), total, noise * math.sqrt(L), n)
     found = []
     for h in histograms:
-        seen = h.sum() > 2 * t.bins * noise
-        h = onto_simplex(h, h.sum()) if seen else pooled
-        share = h / h.sum()
+        rows = max(float(h.sum()), noise)
+        share = _beyond_noise(pooled * (rows / n), h, noise, rows) / rows if L > 1 else pooled / n
         r = grid[min(int(np.searchsorted(np.cumsum(share), coverage)), len(grid) - 1)]
         middle = grid * 2.0 ** (-1 / (2 * PER_OCTAVE))
         inside = np.minimum(1.0, r / middle)
         found.append((r, share @ inside, (share @ (middle * inside) ** 2) / (share @ middle**2)))
     return Radius(*(np.array(part) for part in zip(*found, strict=True)))
+
+
+def _beyond_noise(prior: Floats, counts: Floats, noise: float, total: float) -> Floats:
+    away = counts - prior
+    share = signal_share(float(away @ away), len(away) * noise**2)
+    return onto_simplex(prior + share * away, total)
+
+
+def _log_normal(counts: Floats) -> Floats:
+    """The masses of bins even in the logarithm under the normal law that is nearest to noisy counts."""
+    B = len(counts)
+    centre, spread = np.meshgrid(np.arange(0, B, 1 / 2), 2.0 ** np.arange(-1, math.log2(B)), indexing="ij")
+    below = ndtr((np.arange(1, B) - centre[..., None]) / spread[..., None])
+    masses = np.diff(below, axis=-1, prepend=0.0, append=1.0)
+    scale = (masses @ counts) / (masses**2).sum(axis=-1)  # least squares in the number of rows, too
+    best = np.argmax(np.where(scale > 0, scale * (masses @ counts), 0.0))
+    return np.asarray(masses.reshape(-1, B)[best])
 
 
 @dataclass(frozen=True)
@@ -91,18 +112,22 @@ class Subspace:
     def dimension(self) -> int:
         return int(self.basis.shape[1])
 
-    def cell_centres(self, k: int, rng: np.random.Generator) -> Floats:
-        """Centres (L, k, P) of cells in each class: of clusters of the model's own rows."""
+    def cell_centres(self, k: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Cells in each class, of clusters of the model's own rows: their centres (L, k, P), and the covariance (P, P) of
+        these rows around them."""
         if k == 1:
-            return self.means[:, None, :]
+            return self.means[:, None, :], self.within
         from sklearn.cluster import KMeans
 
-        found = []
+        found, around = [], np.zeros_like(self.within)
         for mean in self.means:
-            rows = rng.multivariate_normal(mean, self.within, CLUSTERED, method="eigh")
-            seed = int(rng.integers(2**31))
-            found.append(KMeans(k, n_init=1, random_state=seed).fit(rows).cluster_centers_)
-        return np.stack(found)
+            rows = rng.multivariate_normal(mean, self.within, RESOLUTION.rows // 2, method="eigh")
+            seed = int(rng.integers(np.iinfo(np.int32).max))
+            clusters = KMeans(k, n_init=1, random_state=seed).fit(rows)
+            away = rows - clusters.cluster_centers_[clusters.labels_]
+            around += away.T @ away / (len(rows) * len(self.means))
+            found.append(clusters.cluster_centers_)
+        return np.stack(found), around
 
 
 def subspace(sums: Sums, ball: Radius, n: float, most: int, t: Tuning) -> Subspace:
@@ -142,7 +167,7 @@ def _with_class_means(basis: Floats, away: Floats, root: Floats, noise: Floats) 
     k = min(int(np.count_nonzero(y > 1 + math.sqrt(b))), m - basis.shape[1])
     if k == 0:
         return basis, inside
-    share = np.sqrt(np.maximum((y[:k] ** 2 - b - 1) ** 2 - 4 * b, 0.0)) / y[:k] ** 2
+    share = np.sqrt(np.maximum((y[:k] ** 2 - b - 1) ** 2 - (2 * math.sqrt(b)) ** 2, 0.0)) / y[:k] ** 2
     rest = (((away - inside) * root[:, None]) @ U[:k].T * share) @ U[:k] / root[:, None]
     return np.asarray(np.linalg.qr(np.hstack([basis, U[:k].T]))[0]), inside + rest
 
@@ -186,7 +211,7 @@ def class_cells(s: Subspace) -> Cells:
     return Cells(s.counts / s.counts.sum(), np.arange(L), s.means, np.repeat(s.within[None], L, axis=0))
 
 
-def cells(prior: Subspace, centres: Floats, sums: Sums, ball: Radius, t: Tuning) -> Cells:
+def cells(prior: Subspace, centres: Floats, around: Floats, sums: Sums, ball: Radius, t: Tuning) -> Cells:
     """Components from sums and counts by cell and second moments by class, shrunk cell to class to pooled."""
     L, k, P = centres.shape
     weights = _cell_weights(sums, prior.counts, k, t)
@@ -201,7 +226,7 @@ def cells(prior: Subspace, centres: Floats, sums: Sums, ball: Radius, t: Tuning)
     moved = np.stack([(step[classes == c].T * weights[classes == c]) @ step[classes == c] for c in range(L)])
     total = weights.reshape(L, k).sum(axis=1)
     pooled_noise = math.sqrt(float((noise**2).sum())) / total.sum()
-    pooled = _positive((second.sum(axis=0) - moved.sum(axis=0)) / total.sum(), pooled_noise, t)
+    pooled = toward(around, (second.sum(axis=0) - moved.sum(axis=0)) / total.sum(), pooled_noise, t)
     own = [toward(pooled, (second[c] - moved[c]) / total[c], noise[c] / total[c], t) for c in range(L)]
     return Cells(weights / weights.sum(), classes, centres.reshape(L * k, P) + step, np.stack(own))
 
@@ -215,9 +240,3 @@ def _cell_weights(sums: Sums, counts: Floats, k: int, t: Tuning) -> Floats:
     weights[lost, 0] = 1.0
     weights *= (np.maximum(counts, TINY) / weights.sum(axis=1))[:, None]
     return np.asarray(weights.reshape(-1))
-
-
-def _positive(S: Floats, noise: float, t: Tuning) -> Floats:
-    raw, U = np.linalg.eigh((S + S.T) / 2)
-    raw = np.maximum(shrunk_eigenvalues(raw, noise), 0.0)
-    return np.asarray((U * np.maximum(raw, max(t.clear * noise, t.least * float(raw.mean()), TINY))) @ U.T)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 
 Floats = npt.NDArray[np.float64]
-STEPS = 2**8  # of EM
 
 
 def onto_simplex(counts: Floats, total: float) -> Floats:
@@ -40,7 +39,7 @@ def posterior_means(counts: Floats, noise: Floats, zeros: int) -> tuple[Floats, 
     sizes = np.append(0.0, 2.0 ** (np.arange(-2, 2 * np.log2(most) + 1) / 2))
     fit = np.exp(-((counts[:, None] / noise[:, None] - sizes) ** 2) / 2)
     law = np.full(len(sizes), 1 / len(sizes))
-    for _ in range(STEPS):
+    for _ in range(RESOLUTION.points):
         posterior = fit * law
         posterior /= posterior.sum(axis=1, keepdims=True)
         law = (posterior.sum(axis=0) + zeros * (sizes == 0)) / (len(counts) + zeros)
@@ -96,12 +95,13 @@ def denoised(S: Floats, noise: float) -> Floats:
 def toward(prior: Floats, S: Floats, noise: float, t: Tuning) -> Floats:
     """The prior and what of S - prior the semicircle does not explain, positive.
 
-    The prior first takes the trace of S, which is the surest number of a noisy matrix. No variance is believed below
-    one deviation of its noise, nor below `t.least` of the prior's.
+    The prior first takes the trace of S, which is the surest number of a noisy matrix. No variance is believed below the
+    prior's where that is under one deviation of noise, nor anywhere below `t.least` of the prior's.
     """
     p, trace = len(S), float(np.trace(prior))
     ratio = float(np.trace(S)) / trace - 1
     prior = prior * max(1 + ratio * signal_share(ratio**2, 2 * p * (noise / trace) ** 2), t.least)
     raw, U = np.linalg.eigh(prior + denoised(S - prior, noise))
-    least = np.maximum(t.least * np.einsum("ij,ik,kj->j", U, prior, U), noise)
+    known = np.einsum("ij,ik,kj->j", U, prior, U)
+    least = np.maximum(t.least * known, np.minimum(known, noise))
     return np.asarray((U * np.maximum(raw, least)) @ U.T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,12 +14,11 @@ from gnomon.model.components import Chain, Choice, Codes, Gaussians, Table
 from gnomon.model.marginal import Marginal
 from gnomon.model.rounds import Cells, Subspace
 from gnomon.model.shrinkage import Floats
-from gnomon.model.tuning import Tuning
+from gnomon.model.tuning import RESOLUTION, Tuning
 
-BATCH, LEAST_BATCH, REFERENCE = 2**16, 2**10, 2**14  # rows drawn at once, and those that chances are raked on
-LEAST_RANKED = 2**7  # rows of a class that are ranked among themselves; fewer by their law
-TINY, RAKINGS = 1e-9, 20
-UNIFORM = 3**0.5  # half the width of a uniform law of variance one
+BATCH, LEAST_BATCH = 2 * 2 * 2 * RESOLUTION.rows, RESOLUTION.least_rows  # rows drawn at once
+TINY = RESOLUTION.tiny
+UNIFORM = math.sqrt(3)  # half the width of a uniform law of variance one
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class SyntheticModel:
     def raked(self, rng: np.random.Generator) -> SyntheticModel:
         """The model whose chances, cut at zero, have the means that they should have."""
         if self.chain is not None:
-            self.draw(self._components(REFERENCE, rng), rng, rake=True)
+            self.draw(self._components(RESOLUTION.rows, rng), rng, rake=True)
         return self
 
     def decode(self, Z: Floats, chosen: Codes, codes: Codes) -> Floats:
@@ -112,7 +112,7 @@ class SyntheticModel:
                 own, mine = self.class_marginals.get((c, j)), codes == c
                 if own is not None and mine.any():
                     z = Z[mine, j]
-                    law = z if len(z) >= LEAST_RANKED else self.latent(j).quantiles(c, LEAST_BATCH)
+                    law = z if len(z) >= RESOLUTION.points else self.latent(j).quantiles(c, LEAST_BATCH)
                     X[mine, j] = Table.by_rank(law, own)(z)
         for place, option in enumerate(self.options):
             value, attribute = option.order[chosen[:, place]], option.attribute
@@ -211,7 +211,7 @@ def _chances(choice: Choice, means: Floats, weights: Floats, t: Tuning) -> Float
     """The chances of a discrete attribute in each component, from its means, raked to the shares of all rows."""
     chances = np.maximum(choice.chances(means), t.least * choice.shares)
     chances /= chances.sum(axis=1, keepdims=True)
-    for _ in range(RAKINGS):
+    for _ in range(RESOLUTION.steps):
         chances *= choice.shares / np.maximum(weights @ chances, TINY)
         chances /= chances.sum(axis=1, keepdims=True)
     return chances
