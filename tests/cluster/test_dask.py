@@ -18,7 +18,8 @@ pytest.importorskip("distributed", reason="the extra gnomon[dask] is not install
 import dask.config
 import dask.dataframe as dd
 
-from gnomon.engine.dask import DaskEngine, DaskSource
+from gnomon.engine.dask import DaskEngine
+from gnomon.engine.dask_frame import DaskSource
 from gnomon.errors import DataError, EngineError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.table.encode import EncodedRows, Encoder

@@ -19,7 +19,8 @@ pytest.importorskip("pyspark", reason="the extra gnomon[spark] is not installed"
 
 from pyspark.sql import functions as sql
 
-from gnomon.engine.spark import SparkEngine, SparkSource
+from gnomon.engine.spark import SparkEngine
+from gnomon.engine.spark_frame import SparkSource
 from gnomon.engine.spark_session import problems
 from gnomon.errors import DataError, EngineError, ParameterError
 from gnomon.methods import METHODS
@@ -255,7 +256,8 @@ from collections import Counter
 import cloudpickle, pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from gnomon.engine.local import LOCAL
-from gnomon.engine.spark import SparkEngine, SparkSource
+from gnomon.engine.spark import SparkEngine
+from gnomon.engine.spark_frame import SparkSource
 from gnomon.statistics.queries import Count
 from gnomon.table.encode import Encoder, RawRows
 from gnomon.table.schema import Schema
