@@ -2,7 +2,8 @@
 
 Every command is the real `gnomon` program in a process of its own. The page lists, for each table, the lines that were
 edited between `init` and the first release, seconds, what was said about the release, errors met, and every message in
-full. Kinds and bounds are public knowledge: those of the papers' schemas, and for KDD those of its published description.
+full, in files beside the page. Kinds and bounds are public knowledge: those of the papers' schemas, and for KDD those of
+its published description.
 """
 
 from __future__ import annotations
@@ -374,56 +375,72 @@ def rules_on_adult(place: Path) -> list[str]:
 # the page
 
 
-def page(walks: list[Walk], rules: list[str], command: str) -> str:
-    spent = [one.seconds("init", "check", "plan", "budget", "release") for one in walks]
-    few, many = min(one.edits for one in walks), max(one.edits for one in walks)
+def page(walks: dict[str, Walk], rules: list[str], command: str) -> str:
+    spent = {name: one.seconds("init", "check", "plan", "budget", "release") for name, one in walks.items()}
+    few, many = min(one.edits for one in walks.values()), max(one.edits for one in walks.values())
     lines = [
         "# The journey of a custodian",
         "",
-        f"From a file to a release takes {few} to {many} edits of the drafted schema and {min(spent):.0f} to "
-        f"{max(spent):.0f} seconds of processor time, on {len(walks)} tables as people have them.",
+        f"From a file to a release takes {few} to {many} edits of the drafted schema and {min(spent.values()):.0f} to "
+        f"{max(spent.values()):.0f} seconds of processor time, on {len(walks)} tables as people have them.",
         "",
-        "| table | rows x columns | edits | seconds, init to release | seconds, evaluate | verdicts | exit codes |",
+        "| table | rows x columns | edits | seconds, init to release | seconds, evaluate | verdicts | transcript |",
         "|---|---|---|---|---|---|---|",
     ]
-    for one, until in zip(walks, spent, strict=True):
-        codes = " ".join(str(code) for _, code, _, _ in one.steps)
+    for name, one in walks.items():
         lines.append(
-            f"| {one.table.title} | {one.table.rows:,} x {one.table.columns} | {one.edits} | {until:.0f} | "
-            f"{one.seconds('evaluate'):.0f} | {one.verdicts} | {codes} |"
+            f"| {one.table.title} | {one.table.rows:,} x {one.table.columns} | {one.edits} | {spent[name]:.0f} | "
+            f"{one.seconds('evaluate'):.0f} | {one.verdicts} | [{name}](journey/{name}.txt) |"
         )
     lines += [
         "",
-        "Edits are lines of the draft that were changed, added or removed. The last exit code but one is 3: the walk tries "
-        "to overspend its budget.",
-        "",
         "![Edits and seconds by table](journey.png)",
+        "",
+        "- **Edits** are lines of the draft that were changed, added or removed.",
+        "- **Seconds** are those of processors. Each command is a process of its own.",
+        "- **A transcript** has every command of the walk, its exit code and all that it printed.",
+        "",
+        "## What the release is worth",
+        "",
+        "The first sentence of `gnomon evaluate`, on rows that `--holdout 0.2` kept back.",
+        "",
+        "| table | evaluation |",
+        "|---|---|",
     ]
+    for one in walks.values():
+        lines.append(f"| {one.table.title} | {' '.join(one.lines('evaluate')[:1])} |")
+    lines += [
+        "",
+        "## What was refused",
+        "",
+        "Each walk ends with a try to overspend its budget, which is refused with exit code 3.",
+        "",
+        "| table | refusals, in order |",
+        "|---|---|",
+    ]
+    for one in walks.values():
+        lines.append(
+            f"| {one.table.title} | {'<br>'.join(error.removeprefix('gnomon: ') for error in one.errors)} |"
+        )
     if rules:
         lines += ["", "## Rules on Adult", "",
                   "Rows of one model before and after they were made to keep three rules. Models are tested on 5,000 rows "
                   "that were kept back.", "The spread is over five draws of 5,000 rows.", "", *rules]  # fmt: skip
-    for one in walks:
-        said = [line for line in one.lines("evaluate")[:1] if line]
-        lines += [
-            "",
-            f"## {one.table.title}",
-            "",
-            f"{one.edits} edit{'s' * (one.edits != 1)}. {' '.join(said)}".rstrip(),
-            "",
-        ]
-        lines += ["Errors met:", "", *([f"- {error}" for error in one.errors] or ["- none"])]
-        lines += ["", '??? note "Everything that was said"', "", "    ```text"]
-        for command_, code, seconds, spoken in one.steps:
-            lines += [
-                f"    $ {command_}    # exit code {code}, {seconds:.1f} s",
-                *(f"    {line}" for line in spoken),
-                "",
-            ]
-        lines += ["    ```"]
     lines += ["", "## Made by", "", "```text", command, "```", ""]
     lines += ["One run on one core, by the program `gnomon` alone."]
     return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
+
+
+def transcript(one: Walk) -> str:
+    """Every command of a walk, with all that it said."""
+    lines = []
+    for command, code, seconds, spoken in one.steps:
+        lines += [
+            f"$ {command}    # exit code {code}, {seconds:.1f} s",
+            *(line.rstrip() for line in spoken),
+            "",
+        ]
+    return "\n".join(lines)
 
 
 def _walked(name: str, data: Path) -> tuple[Walk, list[str]]:
@@ -444,7 +461,7 @@ def main() -> None:
     options.add_argument("--only", nargs="*", default=list(TABLES), choices=list(TABLES))
     options.add_argument("--kept", type=Path, help="a folder for finished tables, by which a run goes on")
     asked = options.parse_args()
-    walks, rules = [], []
+    walks, rules = {}, []
     for name in asked.only:
         kept = None if asked.kept is None else asked.kept / f"{name}.pickle"
         if kept is not None and kept.exists():
@@ -454,9 +471,13 @@ def main() -> None:
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 kept.write_bytes(pickle.dumps((walked, said)))
-        walks.append(walked)
+        walks[name] = walked
         rules += said
-    asked.out.write_text(page(walks, rules, "python benchmarks/journey.py --data datasets"), encoding="utf-8")
+    asked.out.write_text(page(walks, rules, "python benchmarks/journey.py --data DIR"), encoding="utf-8")
+    folder = asked.out.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    for name, walked in walks.items():
+        (folder / f"{name}.txt").write_text(transcript(walked), encoding="utf-8")
 
 
 if __name__ == "__main__":

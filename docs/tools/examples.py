@@ -19,10 +19,12 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 import types
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+WIDTH = 98  # characters of a line that a page shows without scrolling
 EXECUTED = frozenset({"python", "sh", "toml"})
 SHOWN = frozenset({"text", "yaml", "json", "html"})
 _FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -76,10 +78,10 @@ def run(text: str, folder: Path, name: str) -> list[str]:
 
 
 def shell(commands: str) -> None:
-    """One command a line: gnomon's own in this process, which saves starting Python anew; others by the shell."""
+    """One command a line (or more, by a backslash): gnomon's own in this process, others by the shell."""
     from gnomon.cli import main
 
-    for line in commands.splitlines():
+    for line in commands.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if not words:
             continue
@@ -117,13 +119,27 @@ def refreshed(text: str, printed: list[str]) -> str:
             and _parts(before)[0] in EXECUTED
             and printed[place - 1].strip()
         ):
-            made += [text[at : block.start()], "```text\n", printed[place - 1].rstrip() + "\n", "```"]
+            made += [
+                text[at : block.start()],
+                "```text\n",
+                wrapped(printed[place - 1].rstrip()) + "\n",
+                "```",
+            ]
             at = block.end()
     return "".join([*made, text[at:]])
 
 
+def wrapped(printed: str) -> str:
+    """Long sentences as a terminal would show them; lines with columns stay as they are."""
+    lines = (
+        textwrap.wrap(line, WIDTH) if len(line) > WIDTH and "  " not in line.strip() else [line]
+        for line in printed.splitlines()
+    )
+    return "\n".join(part.rstrip() for line in lines for part in line)
+
+
 def main(names: list[str]) -> None:
-    os.environ.update(MPLBACKEND="Agg", COLUMNS="110", NO_COLOR="1")
+    os.environ.update(MPLBACKEND="Agg", COLUMNS=str(WIDTH), NO_COLOR="1")
     for name in names:
         page, here = Path(name).resolve(), Path.cwd()
         text = page.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -85,7 +86,7 @@ def ron_gauss() -> None:
 
 
 def dprp() -> None:
-    head, *rows = tables("dprp")[0][1]
+    head, *rows = tables("dprp")[1][1]
     names = list(dict.fromkeys(row[0] for row in rows))
     figure, axes = plt.subplots(
         1, len(names), figsize=(1.9 * len(names), 2.9), sharey=True, layout="constrained"
@@ -128,7 +129,8 @@ def bars(
         colour = (BLUE, SAND, GREY)[turn]
         axis.barh(places - (turn - (len(values) - 1) / 2) * width, heights, width, color=colour, label=name)
     labels = [", ".join(row[label]) if isinstance(label, slice) else row[label] for row in rows]
-    axis.set_yticks(places, [one[:52] for one in labels], fontsize=8)
+    short = [textwrap.fill(textwrap.shorten(one, 90, placeholder=" ..."), 48) for one in labels]
+    axis.set_yticks(places, short, fontsize=8)
     axis.set(xlabel=xlabel, xscale="log" if log else "linear")
     if len(values) > 1:
         axis.legend(frameon=False, fontsize=8, ncols=len(values), loc="lower center", bbox_to_anchor=(0.5, 1))
@@ -169,6 +171,41 @@ def engines() -> None:
     save(figure, "engines")
 
 
+def coverage() -> None:
+    rows = tables("coverage")[0][1][1:]
+    figure, axis = plt.subplots(figsize=(7, 0.32 * len(rows) + 0.8), layout="constrained")
+    for place, row in enumerate(reversed(rows)):
+        low, high = (float(part) for part in re.findall(r"[\d.]+", row[1]))
+        axis.plot([low, high], [place, place], color=BLUE, linewidth=5, solid_capstyle="butt")
+    axis.axvline(95, color=SAND, linestyle="--", label="nominal")
+    axis.set_yticks(range(len(rows)), [row[0] for row in reversed(rows)], fontsize=8)
+    axis.set(xlabel="% of intervals that held the truth, by the kind of release", xlim=(90, 100.3))
+    axis.legend(frameon=False, fontsize=8, loc="upper left")
+    axis.spines[["top", "right"]].set_visible(False)
+    save(figure, "coverage")
+
+
+def house() -> None:
+    """What a reader of the code meets: counts of cycles, imports, literals and files."""
+    rows = [row for row in tables("house")[0][1][1:] if 0 < number(row[1]) < 150 and number(row[2]) < 150]
+    names = [row[0].replace("`", "") for row in rows]
+    names = [
+        name.replace("the same in the default method", "numeric literals in the default method")
+        for name in names
+    ]
+    places = np.arange(len(rows))[::-1]
+    figure, axis = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
+    for shift, column, colour, name in ((0.2, 1, BLUE, "before"), (-0.2, 2, SAND, "after")):
+        counts = [number(row[column]) for row in rows]
+        drawn = axis.barh(places + shift, counts, 0.4, color=colour, label=name)
+        axis.bar_label(drawn, fontsize=7, padding=2)
+    axis.set_yticks(places, names, fontsize=8)
+    axis.set_xlabel("number")
+    axis.legend(frameon=False, fontsize=8, loc="lower right")
+    axis.spines[["top", "right"]].set_visible(False)
+    save(figure, "house")
+
+
 def first_version() -> None:
     _, *rows = tables("utility/first-version")[0][1]
     figure, axis = plt.subplots(figsize=(6.5, 3), layout="constrained")
@@ -191,7 +228,7 @@ def main() -> None:
     bars("row-streaming", 0, 0, {3: "seconds of processors"}, "seconds of processors, 10 million rows")
     bars(
         "robustness",
-        1,
+        2,
         0,
         {1: "our mutations", 2: "atheris", 3: "Hypothesis"},
         "inputs that were watched",
@@ -208,6 +245,9 @@ def main() -> None:
     bars("verdicts", 0, 0, {2: "measured", 1: "wanted"}, "% of columns")
     bars("journey", 0, 0, {2: "edits", 3: "processor seconds, init to release"}, "edits, seconds")
     bars("replay-pairs", 0, slice(0, 2), {5: "worst pair"}, "share of what is charged (1: all of it)")
+    bars("baselines", 0, 0, {1: "logistic", 2: "SVM", 3: "forest"}, "AUROC on real rows, epsilon 1")
+    coverage()
+    house()
     bars("speed", 0, 0, {1: "measured", 2: "aim, at most"}, "in units of the bare loop (see the table)")
 
 

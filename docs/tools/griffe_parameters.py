@@ -1,4 +1,4 @@
-"""Docstrings write `name : what it is` under Parameters; griffe would take what it is for a type, which signatures have."""
+"""Docstrings write `name : what it is`; griffe would take what it is for a type, which signatures have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import griffe
 
-_SECTION = re.compile(r"(^Parameters\n-+\n)(.*?)(?=^\w[^\n]*\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(
+    r"(^(?:Parameters|Attributes)\n-+\n)(.*?)(?=^\w[^\n]*\n-+\n|\Z)", re.MULTILINE | re.DOTALL
+)
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*)$", re.MULTILINE)
 
 

@@ -29,7 +29,16 @@ FEW_COLUMNS, FEW_VALUES, MOSTLY = 20, 16, 0.5
 
 @dataclass(frozen=True)
 class Plan:
-    """What a guarantee buys for a table of so many rows: by method, and by column for the method that auto stands for."""
+    """What a guarantee buys for a table of so many rows: by method, and by column for the method that auto stands for.
+
+    Parameters
+    ----------
+    rows : the number of rows that was asked about.
+    guarantee : the budget as a guarantee.
+    methods : for each method its dimension, the noise of each statistic, its expected error and advice.
+    verdicts : the predicted level of every column, for the method that `auto` stands for.
+    notes : further advice, one sentence each.
+    """
 
     rows: int
     guarantee: Guarantee
@@ -66,6 +75,14 @@ def plan_by_numbers(
     adjacency: str = "replace-one",
 ) -> Plan:
     """What a budget would buy: the short way. `rows` may stand in the schema; `method` is the one that is judged.
+
+    Parameters
+    ----------
+    schema : the columns, all that is public about them.
+    epsilon, delta : the budget; "auto" is 1e-6, or less for a large table.
+    target : the column to predict, if not the one that the schema declares.
+    unit : "row" or "attribute"; a schema with `person` protects persons.
+    adjacency : "replace-one" or "add-remove".
 
     Examples
     --------

@@ -49,7 +49,14 @@ MOST_ROWS = 10**12  # more would fill any disk
 
 @dataclass(frozen=True)
 class Published:
-    """A release that was made: where it lies, the fitted method, and what is left on the account."""
+    """A release that was made: where it lies, the fitted method, and what is left on the account.
+
+    Parameters
+    ----------
+    folder : where the release lies.
+    method : the fitted method, with its certificate.
+    balance : what is spent and left on the account.
+    """
 
     folder: Path
     method: Release
@@ -83,6 +90,18 @@ def publish_by_name(
     `account` (by default the one that the schema names) of `ledger` (by default the usual one). A release in which public
     numbers put every column at lost is a `UselessError` before the charge, unless `even_if_useless`. `holdout` is a share
     of the rows that are kept back beside the folder, for `gn.evaluate`.
+
+    Parameters
+    ----------
+    data : the table: a path, a frame or a database query.
+    out : the new folder.
+    schema : a `Schema`, or the path of one.
+    epsilon, delta : the budget; "auto" is 1e-6, or less for a large table.
+    rows : how many rows to publish; by default as many as were read or, where that is private, counted with
+        noise.
+    format : "parquet" or "csv".
+    progress : called with the stage and the rows that were read.
+    engine : where rows are read and summed; by default threads of this process.
 
     Examples
     --------

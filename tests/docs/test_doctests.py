@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import gnomon as gn
+from gnomon.privacy import accounting
 
 NAMES = {
     **{name: getattr(gn, name) for name in gn._HOMES},
@@ -16,6 +17,8 @@ NAMES = {
     "plan": gn.plan.plan_by_numbers,
     "publish": gn.publish.publish_by_name,
     "Draft": importlib.import_module("gnomon.table.draft").Draft,
+    **{name: getattr(accounting, name) for name in ("compose", "guarantee_of", "mu_of_pure")},
+    **{name: getattr(accounting, name) for name in ("mu_of", "delta_of", "epsilon_of")},
 }
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

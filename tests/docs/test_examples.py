@@ -91,6 +91,14 @@ def test_a_block_that_nothing_executes_is_refused() -> None:
     assert examples.unexecuted("```text\nout\n```\n") == ""
 
 
+def test_examples_fit_a_page() -> None:
+    """Code of the site is read without scrolling."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        for language, _, body in examples.blocks(page.read_text(encoding="utf-8")):
+            if language in examples.EXECUTED:
+                assert [line for line in body.splitlines() if len(line) > examples.WIDTH] == [], page
+
+
 def test_an_example_that_fails_is_red(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         examples.run("```python\n1 / 0\n```\n", tmp_path, "broken")

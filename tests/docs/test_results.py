@@ -9,6 +9,20 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+GENERATED = ("index", "comparison", "reproduce")  # a list; pages whose programs decide their order
+PAGES = [page for page in sorted((ROOT / "docs" / "results").glob("*.md")) if page.stem not in GENERATED]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_a_page_of_results_answers_then_shows_a_table_a_figure_and_the_command(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    answer = next(line for line in text.splitlines()[1:] if line.strip())
+    assert answer[0].isalnum() or answer.startswith("**"), "the first line is the answer"
+    places = [text.find(mark) for mark in (answer, "\n|", "![", "## Made by")]
+    commands = text.find("python ", places[3])
+    assert -1 < places[0] < places[1] < places[2] < places[3] < commands
+
+
 @pytest.fixture(autouse=True)
 def _benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))

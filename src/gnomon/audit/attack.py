@@ -43,6 +43,15 @@ class Attack:
     event in each of them is the product, so their epsilons add. `parts`: a run has several scores, of independent
     parts; what they prove adds up for the same reason, and the columns of one group have the same law. Pure claims only,
     but for `shift`, the column of a part that is a Gaussian shift: the others stand beside it (`beside.py`).
+
+    Parameters
+    ----------
+    name, pair : what is attacked, and with which two tables.
+    claim : the guarantee that a bound is compared with.
+    release : runs the mechanism on the first table (False) or its neighbour (True), so many times.
+    slow : how many times fewer runs the same patience allows.
+    discrete : a choice among few, which may honestly repeat.
+    reach : the epsilon that this pair costs by the accounts, where it can be computed.
     """
 
     name: str
@@ -67,6 +76,11 @@ class Finding:
 
     `repeats`: the numbers of every run, or of two calls, were the same, which noise for this claim would hardly do.
     `silent`: they were the same, and noise for so large a claim may well do that.
+
+    Parameters
+    ----------
+    attack : which attack it was.
+    runs : how often it ran on each table.
     """
 
     attack: Attack
@@ -88,7 +102,14 @@ class Finding:
 
 
 def audit(attack: Attack, runs: int, *, confidence: float = CONFIDENCE, certain: float = CERTAIN) -> Finding:
-    """Run an attack `runs` times on each of its two tables, on the first one in two calls that must not be alike."""
+    """Run an attack `runs` times on each of its two tables, on the first one in two calls that must not be alike.
+
+    Parameters
+    ----------
+    attack : one of `attacks_on`, or your own.
+    confidence : of the bound `Finding.epsilon`.
+    certain : the confidence of the bound that decides whether a claim is broken.
+    """
     if runs < FEWEST:
         raise ParameterError(f"The 'runs' parameter of audit must be at least {FEWEST}. Got {runs} instead.")
     half, rest = attack.release(False, runs // 2), attack.release(False, runs - runs // 2)

@@ -42,7 +42,17 @@ def attacks_on(
     adjacency: str = "replace-one",
     rows: int = 1,
 ) -> list[Attack]:
-    """The attacks on a method by name, cheapest first; a person is added or removed with at most `rows` rows."""
+    """The attacks on a method by name, cheapest first; a person is added or removed with at most `rows` rows.
+
+    Parameters
+    ----------
+    method : the name of a method.
+    epsilon, delta : the claim.
+    components : the dimension of the projection.
+    calibration : "sound" or "paper".
+    unit : "row", "attribute" or "person".
+    adjacency : "replace-one" or "add-remove".
+    """
     if method not in METHODS:
         raise ParameterError(f"The method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
     if components is not None and components < 1:

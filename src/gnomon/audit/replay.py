@@ -54,19 +54,36 @@ class Rehearsal(Watch):
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a pair uses up: of every step's claim, and of all that is declared. Above 1 a promise is broken."""
+    """What a pair uses up: of every step's claim, and of all that is declared. Above 1 a promise is broken.
+
+    Parameters
+    ----------
+    steps : the share of its own claim that each measurement uses up.
+    whole : the share of what is declared that all of them use up.
+    """
 
     steps: tuple[tuple[str, float], ...]  # mechanism and share
     whole: float
 
     @property
     def worst(self) -> float:
+        """The largest share, of a single step or of the whole."""
         return max([self.whole, *(share for _, share in self.steps)])
 
 
 @dataclass
 class Pair:
-    """Two neighbouring tables, as sources that may give their rows in another order at every read."""
+    """Two neighbouring tables, as sources that may give their rows in another order at every read.
+
+    Parameters
+    ----------
+    method : the method, not yet fitted.
+    tables : two functions that open the two tables.
+    outcomes : of an earlier release; fresh where none are given.
+    silent : whether the outcomes are those of a release whose noise is zero.
+    steps : what both releases measured, once `replayed` has run.
+    n : the number of rows, where it is public.
+    """
 
     method: Release
     tables: tuple[Callable[[], Any], Callable[[], Any]]

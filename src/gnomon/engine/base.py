@@ -62,13 +62,28 @@ class Engine(Protocol):
         """The encoded rows of every part, read once and written once, where every later pass finds them.
 
         `bounding` says how many rows of a person are used; the others are left out.
+
+        Parameters
+        ----------
+        source : the rows, in parts.
+        encoder : how cells become integers.
+        stage : the name of the pass, for progress.
+        progress : called as parts are done.
         """
         ...
 
     def fold(
         self, source: RowSource, query: Summed[Any], *, stage: str, progress: Progress = quiet
     ) -> Integers:
-        """zero + of_batch(rows) + of_batch(rows) + ... over all parts, exactly."""
+        """zero + of_batch(rows) + of_batch(rows) + ... over all parts, exactly.
+
+        Parameters
+        ----------
+        source : the rows, in parts.
+        query : what is summed.
+        stage : the name of the pass, for progress.
+        progress : called as parts are done.
+        """
         ...
 
     def write(
@@ -80,7 +95,16 @@ class Engine(Protocol):
         stage: str,
         progress: Progress = quiet,
     ) -> None:
-        """Hand row_map(rows) of every part to the sink, once each."""
+        """Hand row_map(rows) of every part to the sink, once each.
+
+        Parameters
+        ----------
+        source : the rows, in parts.
+        row_map : what becomes of the rows of a part.
+        sink : takes the result of a part.
+        stage : the name of the pass, for progress.
+        progress : called as parts are done.
+        """
         ...
 
 

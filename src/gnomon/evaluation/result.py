@@ -29,7 +29,26 @@ By = dict[str, Measure]
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """`utility[model][metric][side]`, `fidelity[metric][side]`, `closest[metric]`, `script[metric][side]`: all measures."""
+    """What a release is worth, beside the real rows; sides are "release", "mapped", "real" and "floor".
+
+    Parameters
+    ----------
+    published : what anybody can read of the release: certificate, schema, map and rows.
+    task : classification, regression or clustering.
+    counts : how many released, real and test rows there were.
+    limits : how many of them were used.
+    releases, trials : how many releases, and how often rows were drawn again for each.
+    tested_on_training : whether there were no test rows of their own.
+    shared : a warning, where training and test rows overlap.
+    redrawn : whether trials drew released rows again from the model.
+    rarest : the share of the rarest class of the test rows.
+    columns : the columns, farthest from the real ones first.
+    membership : the result of the attack with shadow models, if it was asked for.
+    utility : `utility[model][metric][side]`: scores of models, as a mean with an interval.
+    fidelity : `fidelity[metric][side]`: how far the released columns are from the real ones.
+    closest : distances to the closest record; no evidence of privacy.
+    script : `script[metric][side]`: what your own analysis gave.
+    """
 
     published: Published
     task: str
@@ -89,6 +108,7 @@ class Evaluation:
         return found
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         certificate = self.published.certificate
         privacy = certificate.privacy
         return {
@@ -118,6 +138,7 @@ class Evaluation:
         }
 
     def to_html(self) -> str:
+        """The stamped page, as HTML without scripts."""
         from gnomon.evaluation.page import evaluation_page
 
         return evaluation_page(self, STAMP, SIDES)
@@ -131,7 +152,12 @@ class Evaluation:
         return framed(self.to_html())
 
     def save(self, out: str | Path) -> None:
-        """Write metrics.json and evaluation.html to a new folder."""
+        """Write metrics.json and evaluation.html to a new folder.
+
+        Parameters
+        ----------
+        out : a folder that does not exist yet.
+        """
         with whole_or_absent(Path(out)) as folder:
             text = json.dumps(self.to_dict(), indent=2, allow_nan=False)
             (folder / "metrics.json").write_text(text + "\n", encoding="utf-8")

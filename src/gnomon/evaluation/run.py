@@ -59,6 +59,7 @@ def evaluate(
     script : a Python file (or a function) with analyse(table) -> dict[str, float], run on real and released rows.
     membership : also attack the release's method with shadow models (classification only; fits the method 11 times).
     random_state : seeds subsamples and models; no noise is drawn here, save that of `membership`.
+    progress : called as the evaluation goes on.
 
     Examples
     --------

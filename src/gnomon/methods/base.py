@@ -54,7 +54,28 @@ def _as_it_is(table: Any) -> Any:
 
 @dataclass(eq=False, repr=False)
 class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all methods: the parameters that they share, and the order of a release."""
+    """Base of all methods: the parameters that they share, and the order of a release.
+
+    Parameters
+    ----------
+    epsilon : the privacy loss of the release, from 1e-4.
+    delta : "auto" (1e-6, or less where the table is large and its number of rows public), or a number; 0 asks
+        for pure epsilon-DP.
+    schema : what is public about the columns: a `Schema`.
+    bounds : for arrays in place of a schema: (low, high), each one number or one number per column.
+    target : the column to predict, if not the one that the schema declares.
+    task : "clustering", "classification" or "regression"; by default as the target is declared.
+    classes : for arrays: the classes of y, or "private", which pays for their selection.
+    target_bounds : for arrays: (low, high) of a numeric y.
+    n_components : the dimension of the projection, or "auto": a rule on public numbers.
+    calibration : "sound", the proved noise, or "paper", the printed noise, where a paper prints one.
+    adjacency : "replace-one" (the number of rows is public) or "add-remove" (it is private).
+    expected_rows : the public order of magnitude of a private number of rows, if not that of the schema.
+    random_state : seeds projections and sampling, never the noise.
+    not_private : allows epsilon = infinity, which adds no noise; for comparison only.
+    strict : whether a table with cells that do not fit is refused, which narrows the promise to tables that
+        fit.
+    """
 
     name: ClassVar[str]
     publishes: ClassVar[str] = "rows"  # "model" where any number of rows can be drawn
@@ -94,13 +115,24 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Read the table, spend the budget, keep what may be published.
 
-        The guarantee is charged after everything public has been checked and before anything is measured: to `account`
-        (by default the one that the schema names) of `ledger` (by default the one that $GNOMON_LEDGER names). Without a
-        ledger it is not accounted, which is said once. `charge` takes the place of all this. The rows have been encoded
-        by then, unless bounds must be estimated first. By default any cell becomes a valid one; `strict` refuses a table
-        that does not fit, before the charge.
-        `recorded` are answers of an earlier run of the same release, which are not measured again; `record` is given
-        each fresh one; `seed` is that of the earlier run. `observer` watches exact and noisy answers, for audits.
+        The guarantee is charged after everything public has been checked and before anything is measured. The rows have
+        been encoded by then, unless bounds must be estimated first. Without a ledger it is not accounted, which is said
+        once. By default any cell becomes a valid one; `strict` refuses a table that does not fit, before the charge.
+
+        Parameters
+        ----------
+        X : the table: a frame, a path, a database query, or an array with `bounds`.
+        y : the target of an array X.
+        ledger : where the guarantee is charged; by default the ledger that $GNOMON_LEDGER names.
+        account : the account of the ledger; by default the one that the schema names.
+        progress : called with the stage, the rows that were read, and how many there are.
+        charge : called with the guarantee in place of a ledger.
+        engine : where rows are read and summed; by default threads of this process, or the engine of a Dask or Spark
+            frame.
+        observer : watches exact and noisy answers, for audits; nothing holds then.
+        recorded : answers of an earlier run of the same release, which are not measured again.
+        record : called with each fresh answer, so that a release can resume.
+        seed : that of the earlier run.
         """
         promise, seed = self._guarantee(None), self._seed() if seed is None else seed
         opened = open_table(self, X, y)
@@ -136,7 +168,15 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         made: str | None = None,
     ) -> Self:
-        """The same release from its declared schema and its recorded answers, without the table; `made` is its day."""
+        """The same release from its declared schema and its recorded answers, without the table; `made` is its day.
+
+        Parameters
+        ----------
+        schema : the declared schema.
+        rows : the number of rows where it is public, else None.
+        answers : the recorded noisy answers, in their order.
+        seed : the recorded seed of projections and sampling.
+        """
         public = self._declared(schema, rows, self._guarantee(rows), seed)
         self._like, self.made_ = _as_it_is, made
         return self._run(Measurer(None, recorded=answers), public, None)
@@ -224,7 +264,12 @@ class Release(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """The columns that `transform` gives, without a target."""
+        """The columns that `transform` gives, without a target.
+
+        Parameters
+        ----------
+        input_features : ignored; it is a convention of scikit-learn.
+        """
         names = [column.name for column in self.data_schema_.features]
         if input_features is not None:
             given = [str(name) for name in input_features]

@@ -42,7 +42,13 @@ class ModelRelease(Release):
         return np.eye(self.frame_.n_features) if W is None else W
 
     def sample_batches(self, n: int, seed: int | None = None) -> Iterator[pa.Table]:
-        """n synthetic rows as Arrow tables, a batch at a time; the same for the same seed."""
+        """n synthetic rows as Arrow tables, a batch at a time; the same for the same seed.
+
+        Parameters
+        ----------
+        n : how many rows.
+        seed : another seed gives other rows; None gives those that the release holds.
+        """
         rng = np.random.default_rng([SAMPLING, self.seed_ if seed is None else seed])
         shares = self._shares()
         missing = missing_cells(self.encoder_.groups, CellLaw.of(self.frame_, self.model_))
@@ -86,6 +92,11 @@ class ModelRelease(Release):
         By default as many as were read (or counted, with noise), and those that the release itself holds. `given` maps
         columns to cells that all rows shall have: a value, a list of them, a pair (low, high) of numbers or dates, or None
         for a missing cell. These rows are drawn by rejection (`gnomon.model.conditional`).
+
+        Parameters
+        ----------
+        n : how many rows.
+        random_state : another seed gives other rows; None gives those that the release holds.
         """
         wanted = self.n_rows_ if n is None else n
         if not isinstance(wanted, (int, np.integer)) or wanted < 1:
@@ -104,7 +115,12 @@ class ModelRelease(Release):
         return conditional_batches(self.sample_batches, condition, n, self.seed_ if seed is None else seed)
 
     def transform(self, X: Any) -> Any:
-        """Real rows into the released space, by public knowledge only: through the frame and back into columns."""
+        """Real rows into the released space, by public knowledge only: through the frame and back into columns.
+
+        Parameters
+        ----------
+        X : real rows with the columns of the table.
+        """
         return transformed(X, self.schema_, self.public_map())
 
     def public_map(self) -> PublicMap:

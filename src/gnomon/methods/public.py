@@ -18,10 +18,15 @@ from gnomon.table.target import Target
 class Public:
     """Public knowledge about a table and its release: all that a method may see beside measurements.
 
-    rows   the number of rows where it is public, else the order of magnitude that the custodian declares;
-    n      the number of rows, or None where it is private and must be measured;
-    left   what remains of the budget, once something was spent before the method began;
-    seed   of projections and of sampling, never of noise.
+    Parameters
+    ----------
+    schema : the declared columns.
+    encoder : how cells become integers.
+    rows : the number of rows where it is public, else the order of magnitude that the custodian declares.
+    n : the number of rows, or None where it is private and must be measured.
+    guarantee : what the release declares.
+    seed : of projections and of sampling, never of noise.
+    left : what remains of the budget, once something was spent before the method began.
     """
 
     schema: Schema
@@ -34,10 +39,12 @@ class Public:
 
     @property
     def m(self) -> int:
+        """The number of encoded columns."""
         return self.encoder.width
 
     @property
     def target(self) -> Target:
+        """What stands beside a row: nothing, classes or a number."""
         return self.encoder.target
 
     @property
@@ -46,7 +53,13 @@ class Public:
         return spendable(self.guarantee) if self.left is None else self.left
 
     def best_budget(self, q: int, share: float = 1.0) -> Spendable:
-        """All that is left, in the kind of loss whose share serves a moment matrix of dimension q best."""
+        """All that is left, in the kind of loss whose share serves a moment matrix of dimension q best.
+
+        Parameters
+        ----------
+        q : the number of rows and columns of the matrix.
+        share : the share of the budget that goes to it.
+        """
         return best_spend(self.guarantee, q, share=share) if self.left is None else self.left
 
     @property
@@ -63,7 +76,18 @@ class Public:
 
 @dataclass
 class Notes:
-    """What a method wants its certificate to say beside its events."""
+    """What a method wants its certificate to say beside its events.
+
+    Parameters
+    ----------
+    public : what else the guarantee treats as known.
+    post_processing : what was done with noisy answers.
+    caveats : what a reader must know.
+    unpaid : what was taken from the rows without noise.
+    rows : how many rows the release has, where their number is private.
+    counted : whether that is a noisy count.
+    delivered : the epsilon that a printed noise delivers.
+    """
 
     public: list[str] = field(default_factory=list)
     post_processing: list[str] = field(default_factory=list)

@@ -42,8 +42,10 @@ class _Fitted(Release):
 class RowRelease(_Fitted):
     """A release of n rows, one for each record; there is no model to draw more of them from.
 
-    order : "shuffled" (by the operating system's randomness, never by random_state), or "kept", which publishes the
-        order of the table.
+    Parameters
+    ----------
+    order : "shuffled" (by the operating system's randomness, never by random_state), or "kept", which publishes
+        the order of the table.
     """
 
     order: str = "shuffled"
@@ -80,7 +82,13 @@ class RowRelease(_Fitted):
         yield from in_order(shown, enumerate(self.rows_.chunks()))
 
     def sample(self, n: int | None = None, random_state: int | None = None) -> Any:
-        """The released rows in the frame type of the input; the same rows at every call."""
+        """The released rows in the frame type of the input; the same rows at every call.
+
+        Parameters
+        ----------
+        n : None, or the number of released rows: no other number is possible.
+        random_state : ignored: the rows are drawn once.
+        """
         return self._like(pa.concat_tables(self.sample_batches(n, random_state)))
 
     def _refuse_other(self, n: int | None) -> None:
@@ -101,7 +109,12 @@ class RowRelease(_Fitted):
         raise NotImplementedError
 
     def transform(self, X: Any) -> Any:
-        """Real rows into the released space, by public knowledge only and without noise."""
+        """Real rows into the released space, by public knowledge only and without noise.
+
+        Parameters
+        ----------
+        X : real rows with the columns of the table.
+        """
         return transformed(X, self.schema_, self.public_map())
 
     def public_map(self) -> PublicMap:

@@ -103,6 +103,17 @@ def _check_pure(pure: float, below: float = math.inf) -> None:
 def delta_of(mu: float, epsilon: float, *, pure: float = 0.0) -> float:
     """The smallest delta for which mu-Gaussian privacy (and a pure loss beside it) is (epsilon, delta)-DP,
     rounded up.
+
+    Parameters
+    ----------
+    mu : the Gaussian loss.
+    epsilon : the epsilon that is declared.
+    pure : a pure epsilon that is spent beside it.
+
+    Examples
+    --------
+    >>> 9e-7 < delta_of(0.2367, epsilon=1.0) < 1e-6
+    True
     """
     _check_loss("mu", mu)
     _check_epsilon(epsilon, zero=True)
@@ -116,6 +127,16 @@ def delta_of(mu: float, epsilon: float, *, pure: float = 0.0) -> float:
 def mu_of(epsilon: float, delta: float, *, pure: float = 0.0) -> float:
     """The largest mu for which mu-Gaussian privacy (and a pure loss beside it) is (epsilon, delta)-DP,
     rounded down.
+
+    Parameters
+    ----------
+    epsilon, delta : the guarantee to keep.
+    pure : a pure epsilon that is spent beside it.
+
+    Examples
+    --------
+    >>> round(mu_of(1.0, 1e-6), 4)
+    0.2367
     """
     _check_epsilon(epsilon)
     _check_delta(delta)
@@ -140,6 +161,17 @@ def mu_of(epsilon: float, delta: float, *, pure: float = 0.0) -> float:
 def epsilon_of(mu: float, delta: float, *, pure: float = 0.0) -> float:
     """The smallest epsilon for which mu-Gaussian privacy (and a pure loss beside it) is (epsilon,
     delta)-DP, rounded up.
+
+    Parameters
+    ----------
+    mu : the Gaussian loss.
+    delta : the delta that is declared.
+    pure : a pure epsilon that is spent beside it.
+
+    Examples
+    --------
+    >>> round(epsilon_of(0.2367, delta=1e-6), 3)
+    1.0
     """
     _check_loss("mu", mu)
     _check_delta(delta)
@@ -217,6 +249,15 @@ def rho_of(epsilon: float, delta: float) -> float:
 def mu_of_pure(epsilon: float) -> float:
     """The smallest mu for which every epsilon-DP release is mu-Gaussian: Phi(-mu/2) = 1/(1 + e^epsilon),
     rounded up.
+
+    Parameters
+    ----------
+    epsilon : the pure loss.
+
+    Examples
+    --------
+    >>> round(mu_of_pure(1.0), 3)
+    1.232
     """
     _check_epsilon(epsilon)
     if math.isinf(epsilon):
@@ -293,6 +334,16 @@ def compose(losses: Sequence[Loss]) -> Loss:
     joins Gaussian ones through `mu_of_pure` (sound; `guarantee_of` is exact), joins zCDP as epsilon^2/2; a
     Gaussian joins zCDP as mu^2/2. An ApproxDP part mixes with pure ones only: give a Gaussian its delta
     first (`guarantee_of`).
+
+    Parameters
+    ----------
+    losses : of releases of the same rows, for the same unit and adjacency.
+
+    Examples
+    --------
+    >>> from gnomon import GaussianDP
+    >>> round(compose([GaussianDP(0.3), GaussianDP(0.4)]).mu, 6)
+    0.5
     """
     first = _same_promise(losses)
     families = {type(loss) for loss in losses}
@@ -321,6 +372,17 @@ def guarantee_of(losses: Sequence[Loss], delta: float = 0.0) -> Guarantee:
     """What all these losses together promise at the given delta: the smallest epsilon, rounded up.
 
     Exact for pure and Gaussian losses, alone or mixed; zCDP by CKS20, with pure losses added to its epsilon.
+
+    Parameters
+    ----------
+    losses : of releases of the same rows, for the same unit and adjacency.
+    delta : the delta at which epsilon is asked for.
+
+    Examples
+    --------
+    >>> from gnomon import GaussianDP
+    >>> round(guarantee_of([GaussianDP(0.2367)], delta=1e-6).epsilon, 3)
+    1.0
     """
     first = _same_promise(losses)
     pure = [loss for loss in losses if isinstance(loss, PureDP)]

@@ -207,6 +207,7 @@ class Certificate(_Part):
 
     @property
     def guarantee(self) -> Guarantee:
+        """The declared guarantee as a value."""
         p = self.privacy
         return declared(p.epsilon, p.delta, unit=p.unit, adjacency=p.adjacency, rows=p.rows)
 
@@ -342,6 +343,10 @@ class Certificate(_Part):
     def from_yaml(cls, text: str) -> Certificate:
         """Read a certificate from anywhere: nothing in it is executed, sizes are capped, every field is
         checked.
+
+        Parameters
+        ----------
+        text : the text of `certificate.yaml`.
         """
         if len(text) > LARGEST:
             raise DataError(f"The certificate is longer than {LARGEST} characters, which no certificate is.")

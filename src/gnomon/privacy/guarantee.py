@@ -98,6 +98,14 @@ def _never_more(parts: list[float], total: float, power: int) -> list[float]:
 class PureDP(_Promise):
     """Pure epsilon-differential privacy.
 
+    Parameters
+    ----------
+    epsilon : the privacy loss, positive.
+    unit : what one change of neighbouring tables is about: a row, an attribute of a row, or a person.
+    adjacency : whether that unit is replaced (the number of rows is public) or added and removed (it is
+        private).
+    rows : how many rows one unit has at most: 1, except for a person.
+
     Examples
     --------
     >>> PureDP(1.0).delta
@@ -118,10 +126,16 @@ class PureDP(_Promise):
 
     @property
     def delta(self) -> float:
+        """Zero: the promise holds without exception."""
         return 0.0
 
     def split(self, *weights: float) -> tuple[PureDP, ...]:
-        """Sequential composition backwards: the parts' epsilons add up to at most this one's."""
+        """Sequential composition backwards: the parts' epsilons add up to at most this one's.
+
+        Parameters
+        ----------
+        weights : the shares of epsilon, positive, adding up to at most 1.
+        """
         self._shares(weights)
         parts = _never_more([self.epsilon * w for w in weights], self.epsilon, power=1)
         return tuple(replace(self, epsilon=part) for part in parts)
@@ -130,6 +144,14 @@ class PureDP(_Promise):
 @dataclass(frozen=True)
 class ApproxDP(_Promise):
     """(epsilon, delta)-differential privacy.
+
+    Parameters
+    ----------
+    epsilon, delta : the privacy loss; delta lies between 0 and 1.
+    unit : what one change of neighbouring tables is about: a row, an attribute of a row, or a person.
+    adjacency : whether that unit is replaced (the number of rows is public) or added and removed (it is
+        private).
+    rows : how many rows one unit has at most: 1, except for a person.
 
     Examples
     --------
@@ -158,6 +180,14 @@ class ApproxDP(_Promise):
 class ZCDP(_Promise):
     """rho-zero-concentrated differential privacy, the account of the discrete Gaussian.
 
+    Parameters
+    ----------
+    rho : the privacy loss, positive.
+    unit : what one change of neighbouring tables is about: a row, an attribute of a row, or a person.
+    adjacency : whether that unit is replaced (the number of rows is public) or added and removed (it is
+        private).
+    rows : how many rows one unit has at most: 1, except for a person.
+
     Examples
     --------
     >>> [part.rho for part in ZCDP(0.5).split(0.5, 0.5)]
@@ -174,7 +204,12 @@ class ZCDP(_Promise):
         check_neighbours(*self.neighbours)
 
     def split(self, *weights: float) -> tuple[ZCDP, ...]:
-        """The parts' rho add up to at most this one's."""
+        """The parts' rho add up to at most this one's.
+
+        Parameters
+        ----------
+        weights : the shares of rho, positive, adding up to at most 1.
+        """
         self._shares(weights)
         parts = _never_more([self.rho * w for w in weights], self.rho, power=1)
         return tuple(replace(self, rho=part) for part in parts)
@@ -183,6 +218,14 @@ class ZCDP(_Promise):
 @dataclass(frozen=True)
 class GaussianDP(_Promise):
     """mu-Gaussian differential privacy: no easier to attack than telling N(0, 1) from N(mu, 1).
+
+    Parameters
+    ----------
+    mu : the privacy loss, positive.
+    unit : what one change of neighbouring tables is about: a row, an attribute of a row, or a person.
+    adjacency : whether that unit is replaced (the number of rows is public) or added and removed (it is
+        private).
+    rows : how many rows one unit has at most: 1, except for a person.
 
     Examples
     --------
@@ -201,7 +244,12 @@ class GaussianDP(_Promise):
         check_neighbours(*self.neighbours)
 
     def split(self, *weights: float) -> tuple[GaussianDP, ...]:
-        """The parts' mu add up in squares to at most this one's, exactly."""
+        """The parts' mu add up in squares to at most this one's, exactly.
+
+        Parameters
+        ----------
+        weights : the shares of mu squared, positive, adding up to at most 1.
+        """
         self._shares(weights)
         parts = _never_more([self.mu * math.sqrt(w) for w in weights], self.mu, power=2)
         return tuple(replace(self, mu=part) for part in parts)

@@ -63,7 +63,14 @@ class Ledger:
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         rows: int = 1,
     ) -> Balance:
-        """Set what the account may spend in all; a later cap replaces an earlier one, and both stay on record."""
+        """Set what the account may spend in all; a later cap replaces an earlier one, and both stay on record.
+
+        Parameters
+        ----------
+        account : the name of the account.
+        epsilon, delta : how much all releases of the account may spend together.
+        unit, adjacency, rows : what the account counts; the first cap or charge fixes it.
+        """
         asked = declared(epsilon, delta, unit=unit, adjacency=adjacency, rows=rows)
         name = checked_name(account)
         with self._file.writing() as book:
@@ -92,6 +99,14 @@ class Ledger:
 
         A guarantee of another unit or adjacency than the account's is converted: `attributes` is how many the release
         reads of a row, `law` the Gaussian law of its noise, where they are known.
+
+        Parameters
+        ----------
+        account : the name of the account.
+        guarantee : what is spent.
+        method : the name of the method, for the record.
+        note, table : further words for the record.
+        content : a keyed print of the rows, by which one table on two accounts is noticed.
         """
         name = checked_name(account)
         with self._file.writing() as book:
@@ -109,18 +124,33 @@ class Ledger:
             return book.append(entry).balance
 
     def show(self, account: str) -> Balance:
-        """Cap, spent and left of one account."""
+        """Cap, spent and left of one account.
+
+        Parameters
+        ----------
+        account : the name of the account.
+        """
         return self._history(account).balance
 
     def remaining(self, account: str) -> tuple[float, float] | None:
-        """(epsilon, delta) left, or None where no cap was set."""
+        """(epsilon, delta) left, or None where no cap was set.
+
+        Parameters
+        ----------
+        account : the name of the account.
+        """
         balance = self.show(account)
         if balance.epsilon_left is None or balance.delta_left is None:
             return None
         return balance.epsilon_left, balance.delta_left
 
     def history(self, account: str) -> list[Entry]:
-        """Every cap and every charge of one account, oldest first."""
+        """Every cap and every charge of one account, oldest first.
+
+        Parameters
+        ----------
+        account : the name of the account.
+        """
         return list(self._history(account).entries)
 
     def accounts(self) -> list[Balance]:
@@ -143,14 +173,25 @@ class Ledger:
     # --- an account on another machine ---
 
     def export(self, account: str) -> dict[str, Any]:
-        """The account with its history and its key, as plain values for a JSON file; as private as the ledger."""
+        """The account with its history and its key, as plain values for a JSON file; as private as the ledger.
+
+        Parameters
+        ----------
+        account : the name of the account.
+        """
         history = self._history(account)
         if not history.entries:
             raise ParameterError(f"The ledger {self.path} has no account {account!r}; nothing was exported.")
         return history.document()
 
     def import_account(self, document: Any, account: str | None = None) -> int:
-        """Add the entries of an exported account that are not here yet, and return how many; both histories must agree."""
+        """Add the entries of an exported account that are not here yet, and return how many; both histories must agree.
+
+        Parameters
+        ----------
+        document : what `export` gave.
+        account : its name here, if not the one in the document.
+        """
         there = History.of_document(document)
         if account is not None and checked_name(account) != there.account:
             raise ParameterError(

@@ -30,7 +30,15 @@ TAIL = 60.0  # scales of noise that hardly any value exceeds (e^-60 for Laplace)
 
 @dataclass(frozen=True)
 class Measurement:
-    """A query, its noisy answer, the law of the noise, and the event that it cost."""
+    """A query, its noisy answer, the law of the noise, and the event that it cost.
+
+    Parameters
+    ----------
+    query : what was measured.
+    answer : the noisy integers.
+    noise : their law and scale.
+    event : what was spent.
+    """
 
     query: Any
     answer: Integers
@@ -66,10 +74,15 @@ class Answer:
 class Measurer:
     """The gateway to the rows of one release: it holds them, the engine, and what was spent and recorded.
 
-    rows      the encoded rows, or None for a replay, which reads recorded answers only;
-    recorded  answers of an earlier run, which are given again before any row is read;
-    record    called with each fresh answer before it is used, so that a release can resume;
-    observer  an ordinary argument by which audits and tests watch exact and noisy answers.
+    Parameters
+    ----------
+    rows : the encoded rows, or None for a replay, which reads recorded answers only.
+    engine : where queries are summed over the rows.
+    progress : called with the stage and the rows that were read.
+    recorded : answers of an earlier run, which are given again before any row is read.
+    record : called with each fresh answer before it is used, so that a release can resume.
+    observer : by which audits and tests watch exact and noisy answers.
+    events, answers, counts, measurements : what was spent and answered so far.
     """
 
     rows: RowSource | None
@@ -84,13 +97,26 @@ class Measurer:
     measurements: list[Measurement] = field(default_factory=list)
 
     def measure(self, query: Query, loss: Any, *, rows: RowSource | None = None) -> Measurement:
-        """The noisy answer of a query: one pass over the rows, one event."""
+        """The noisy answer of a query: one pass over the rows, one event.
+
+        Parameters
+        ----------
+        query : what is measured.
+        loss : what the measurement may cost.
+        rows : other rows than those of the release, such as cells before they are encoded.
+        """
         return self.measure_all([(query, loss)], rows=rows)[0]
 
     def measure_all(
         self, asked: Sequence[tuple[Query, Any]], *, rows: RowSource | None = None
     ) -> list[Measurement]:
-        """Several queries in one pass over the rows; each is an event of its own."""
+        """Several queries in one pass over the rows; each is an event of its own.
+
+        Parameters
+        ----------
+        asked : pairs of a query and its loss.
+        rows : other rows than those of the release, such as cells before they are encoded.
+        """
         known = [self._recorded(query.statistic, i) for i, (query, _) in enumerate(asked)]
         exact = self._exact(
             [query for (query, _), answer in zip(asked, known, strict=True) if answer is None], rows
@@ -109,11 +135,23 @@ class Measurer:
         return found
 
     def select(self, query: Query, loss: Any) -> int:
-        """The place that a private selection chooses: a measurement like any other."""
+        """The place that a private selection chooses: a measurement like any other.
+
+        Parameters
+        ----------
+        query : what is measured.
+        loss : what the measurement may cost.
+        """
         return int(self.measure(query, loss).answer)
 
     def minimise(self, query: Minimum, loss: Any) -> Measurement:
-        """The noisy minimiser of a sum over the rows: many exact passes that nobody sees, one answer, one event."""
+        """The noisy minimiser of a sum over the rows: many exact passes that nobody sees, one answer, one event.
+
+        Parameters
+        ----------
+        query : what is measured.
+        loss : what the measurement may cost.
+        """
         known = self._recorded(query.statistic, 0)
         place = None
         if known is None:
@@ -142,6 +180,12 @@ class Measurer:
 
         With `jointly`, also a sum whose noise the same event covers. `charged` is what the event costs where that is
         more than the loss that the noise was made for, and `words` say why.
+
+        Parameters
+        ----------
+        query : what is measured.
+        loss : what the measurement may cost.
+        shuffled : whether the order of the rows is drawn anew.
         """
         noise = query.noise(loss)
         event = noise.event(query.statistic, loss if charged is None else charged, words)
@@ -180,6 +224,12 @@ class Measurer:
         """Something that is drawn from no seed and reads no row: recorded, so that a replay has it, and published.
 
         The guarantee treats it as public even where the custodian withholds it.
+
+        Parameters
+        ----------
+        what : what is drawn, in words.
+        sample : draws it.
+        withheld : whether the custodian keeps it.
         """
         nothing = Noise("public", None, 1.0, NoiseLaw("public", 0.0, 0.0))  # type: ignore[arg-type]
         known = self._recorded(what, 0)

@@ -4,6 +4,27 @@ A statistic here is a sum over rows (a mean is a sum divided by the public n, af
 matrix is released by its upper triangle, so L1 of a matrix counts the entries i <= j once, unless `whole`
 says that all entries meet independent noise. Values are exact fractions, rounded up where they are
 irrational. Long proofs: docs/explanation/proofs/.
+
+What the parameters mean, in all of them:
+
+- `norm`: how the change is measured; each noise law needs its own.
+- `adjacency`: which tables are neighbours; a release of one row a record is for replace-one only.
+- `columns`: how many columns the sum or the histogram has.
+- `radius`: the largest L2 length of a row.
+- `constant`: what stands beside every row, so that rows are counted too.
+- `blocks`: into how many sums the rows are divided, such as one a class.
+- `low`, `high`: the bounds of a number.
+- `beside`: the largest value of what stands beside a row.
+- `thresholds`, `count`: how many counts, or eigenvalues, are released.
+- `width`: the number of columns of a moment matrix; of `cell_change`, how far the cell moves.
+- `ball`: the largest squared length of a row, T.
+- `bound`: the largest absolute value of a cell, a.
+- `label`: the largest absolute value of the label.
+- `whole`: whether all entries of a matrix meet independent noise, and not the upper triangle alone.
+- `ratio`: the noise of the moments over that of the rows.
+- `projection`: the public matrix R that rows are multiplied by.
+- `attributes`: the attributes of a row, or how many there are.
+- `unit`: a row, or one attribute of it.
 """
 
 from __future__ import annotations
@@ -41,7 +62,17 @@ class Norm(Enum):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The largest change of a statistic between two adjacent tables."""
+    """The largest change of a statistic between two adjacent tables.
+
+    Parameters
+    ----------
+    norm : how the change is measured.
+    value : the change, at most, as an exact fraction.
+    adjacency : whether that unit is replaced (the number of rows is public) or added and removed (it is
+        private).
+    unit : what one change of neighbouring tables is about: a row, an attribute of a row, or a person.
+    rows : how many rows one unit has at most: 1, except for a person.
+    """
 
     norm: Norm
     value: Fraction
@@ -85,6 +116,11 @@ class Sensitivity:
 
         `error` bounds what floating point may have moved a coordinate of grid * value before the rounding.
         L1 grows by k (1 + 2 error), L2 by sqrt(k) (1 + 2 error) for k coordinates.
+
+        Parameters
+        ----------
+        grid : how many steps a unit has.
+        coordinates : how many numbers are rounded.
         """
         k = _count("coordinates", coordinates)
         if self.norm not in (Norm.L1, Norm.L2):
@@ -102,6 +138,11 @@ class Attribute:
 
     A number or boolean: corners -1 and 1 of one column. A category: the unit vectors of its one-hot
     columns. A number with an indicator of missing cells: (-1, 0), (1, 0), (0, 1).
+
+    Parameters
+    ----------
+    columns : the encoded columns.
+    corners : the farthest codes, one tuple each.
     """
 
     columns: tuple[int, ...]
@@ -109,14 +150,33 @@ class Attribute:
 
     @classmethod
     def number(cls, column: int, low: float = -1.0, high: float = 1.0) -> Attribute:
+        """A number or a boolean: one column between two ends.
+
+        Parameters
+        ----------
+        column : its place.
+        low, high : the ends.
+        """
         return cls((column,), ((low,), (high,)))
 
     @classmethod
     def category(cls, columns: Sequence[int]) -> Attribute:
+        """A category: one column a value, of which one is 1.
+
+        Parameters
+        ----------
+        columns : their places.
+        """
         return cls(tuple(columns), tuple(tuple(row) for row in np.eye(len(columns)).tolist()))
 
     @classmethod
     def number_or_missing(cls, column: int, indicator: int) -> Attribute:
+        """A number with an indicator of missing cells.
+
+        Parameters
+        ----------
+        column, indicator : their places.
+        """
         return cls((column, indicator), ((-1.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
 
     @property

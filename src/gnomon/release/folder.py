@@ -166,7 +166,15 @@ def _sync(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Opened(Questions):
-    """A release folder that an analyst opened; its questions are those of `Questions`."""
+    """A release folder that an analyst opened; its questions are those of `Questions`.
+
+    Parameters
+    ----------
+    path : the folder.
+    certificate : the promise, as `Certificate`.
+    schema : the declared columns.
+    map : the public map from rows to the released space.
+    """
 
     path: Path
     certificate: Certificate
@@ -206,7 +214,15 @@ class Opened(Questions):
     def sample(
         self, n: int | None = None, random_state: int | None = None, *, given: Mapping[str, Any] | None = None
     ) -> pa.Table:
-        """More rows of the model, as `sample` of the fitted method gives them; they cost nothing."""
+        """More rows of the model, as `sample` of the fitted method gives them; they cost nothing.
+
+        Parameters
+        ----------
+        n : how many rows; by default as many as were released.
+        random_state : another seed gives other rows.
+        given : cells that all rows shall have, by column: a value, a list, a pair (low, high), or None for a
+            missing cell.
+        """
         wanted = self.certificate.released_rows if n is None else n
         found: pa.Table = self.model.sample(wanted, random_state, given=given)
         return found

@@ -49,6 +49,12 @@ class Verified:
 def open_release(path: Path | str, *, key: Path | str | None = None, replay: bool = True) -> Opened:
     """A release that was verified: hashes, signature, schema, ranges, composition and, unless told otherwise, replay.
 
+    Parameters
+    ----------
+    path : the release folder.
+    key : the public key of whoever should have signed it; an unsigned folder is then refused.
+    replay : whether every file is made again from the noisy measurements, which takes about as long as a fit.
+
     Examples
     --------
     >>> import gnomon as gn, numpy as np, pandas as pd

@@ -213,16 +213,18 @@ def score_tables(scores: tuple[ScoreMap | None, ...]) -> tuple[ScoreTables | Non
 class Frame:
     """z(x) = clip((W' rows((s(x) - centre) * weight) - offset_k) / radius_k) in the unit ball, for a row of block k.
 
-    centre, weight (m,)   scores are moved and scaled first;
-    normalise             whether each row is then scaled to length 1 (RON-Gauss) or keeps its length;
-    mean (m,)             taken from normalised rows, which are then normalised again (RON-Gauss as printed);
-    row_norm              longer rows are shortened to this length before the projection;
-    projection (m, p)     W with orthonormal columns, or None for the identity;
-    offset (K, p), radius (K,)   the ball of each block in the projected space;
-    classes               blocks are `classes` times as many cells, a row's class first; 0 where classes share blocks;
-    scores                a map for every column, None where it is the identity; empty where all are;
-    missing               pairs of a column and its indicator: a cell that is marked stands at the centre;
-    length                the length that `lift` gives back to rows that were normalised.
+    Parameters
+    ----------
+    centre, weight : (m,): scores are moved and scaled first.
+    offset, radius : (K, p) and (K,): the ball of each block in the projected space.
+    projection : (m, p): W with orthonormal columns, or None for the identity.
+    normalise : whether each row is scaled to length 1 (RON-Gauss) or keeps its length.
+    mean : (m,): taken from normalised rows, which are then normalised again (RON-Gauss as printed).
+    row_norm : longer rows are shortened to this length before the projection.
+    classes : blocks are `classes` times as many cells, a row's class first; 0 where classes share blocks.
+    scores : a map for every column, None where it is the identity; empty where all are.
+    missing : pairs of a column and its indicator: a cell that is marked stands at the centre.
+    length : the length that `lift` gives back to rows that were normalised.
     """
 
     centre: Vector
@@ -240,18 +242,29 @@ class Frame:
 
     @classmethod
     def identity(cls, m: int, *, radius: float, normalise: bool = False) -> Frame:
+        """Encoded cells as they are, in a ball around the origin.
+
+        Parameters
+        ----------
+        m : the number of encoded columns.
+        radius : of the ball.
+        normalise : whether each row is scaled to length 1.
+        """
         return cls(np.zeros(m), np.ones(m), np.zeros((1, m)), np.array([radius]), normalise=normalise)
 
     @property
     def n_features(self) -> int:
+        """The number of encoded columns, m."""
         return len(self.centre)
 
     @property
     def n_components(self) -> int:
+        """The dimension p of what the frame shows."""
         return int(self.offset.shape[1])
 
     @property
     def blocks(self) -> int:
+        """The number of blocks, K."""
         return len(self.radius)
 
     @property
@@ -260,11 +273,23 @@ class Frame:
         return GRID * ball_shrink(self.n_components)
 
     def project(self, W: Matrix, *, radius: float) -> Frame:
-        """The same rows seen through W, in a ball of another radius around the origin."""
+        """The same rows seen through W, in a ball of another radius around the origin.
+
+        Parameters
+        ----------
+        W : (m, p), orthonormal columns.
+        radius : of the new ball.
+        """
         return replace(self, projection=W, offset=np.zeros((1, W.shape[1])), radius=np.array([radius]))
 
     def zoom(self, offset: npt.ArrayLike, radius: npt.ArrayLike, *, classes: int = 0) -> Frame:
-        """The same projection, in balls of other centres (in projected units) and radii: one, or one for each block."""
+        """The same projection, in balls of other centres (in projected units) and radii: one, or one for each block.
+
+        Parameters
+        ----------
+        offset, radius : the centres and radii.
+        classes : how many classes the blocks are cells of; 0 for none.
+        """
         return replace(
             self,
             offset=np.atleast_2d(np.asarray(offset, dtype=np.float64)),
@@ -275,7 +300,12 @@ class Frame:
     # --- from rows to integers ---
 
     def integers(self, rows: Rows, beside: int = 0) -> tuple[Matrix, Codes | None]:
-        """Integer rows (n, p + beside) in the ball of radius GRID, room for `beside` coordinates, and their blocks."""
+        """Integer rows (n, p + beside) in the ball of radius GRID, room for `beside` coordinates, and their blocks.
+
+        Parameters
+        ----------
+        rows : encoded rows.
+        """
         p = self.n_components
         Q: Matrix = np.empty((p + beside, len(rows))).T
         blocks = np.zeros(len(rows), dtype=np.int64)
@@ -285,7 +315,12 @@ class Frame:
         return Q, blocks if self.blocks > 1 else None
 
     def squared_lengths(self, rows: Rows) -> tuple[Vector, float, Codes | None]:
-        """Exact squared lengths of rows before they are clipped, the square of the radius, and their blocks."""
+        """Exact squared lengths of rows before they are clipped, the square of the radius, and their blocks.
+
+        Parameters
+        ----------
+        rows : encoded rows.
+        """
         squares, unit, blocks = np.empty(len(rows)), 1.0, np.zeros(len(rows), dtype=np.int64)
         for some, Y, grid, block in self._pieces(rows):
             squares[some], unit = np.einsum("ij,ij->i", Y, Y), grid * grid
@@ -293,7 +328,12 @@ class Frame:
         return squares, unit, blocks if self.blocks > 1 else None
 
     def components(self, rows: Rows) -> Matrix:
-        """Rows -> components (n, p) in units of the ball, not clipped."""
+        """Rows -> components (n, p) in units of the ball, not clipped.
+
+        Parameters
+        ----------
+        rows : encoded rows.
+        """
         C: Matrix = np.empty((self.n_components, len(rows))).T
         for some, Y, grid, _ in self._pieces(rows):
             np.divide(Y, grid, out=C[some])
@@ -397,7 +437,12 @@ class Frame:
     # --- and back ---
 
     def lift(self, C: Matrix) -> Matrix:
-        """Components of the first block -> cells (before score maps): the smallest row that the frame sends to them."""
+        """Components of the first block -> cells (before score maps): the smallest row that the frame sends to them.
+
+        Parameters
+        ----------
+        C : (n, p), components in units of the ball.
+        """
         Y = C * self.radius[0] + self.offset[0]
         X = Y if self.projection is None else Y @ self.projection.T
         if self.mean is not None:

@@ -42,14 +42,29 @@ class Query(ABC):
 
     @abstractmethod
     def of_batch(self, rows: Any) -> Integers:
-        """The statistic of some rows."""
+        """The statistic of some rows.
+
+        Parameters
+        ----------
+        rows : encoded rows: integer cells, and the codes of the target.
+        """
 
     @abstractmethod
     def noise(self, loss: Any) -> Noise:
-        """The noise that the answer would meet for this loss; reads no data."""
+        """The noise that the answer would meet for this loss; reads no data.
+
+        Parameters
+        ----------
+        loss : what the measurement may cost.
+        """
 
     def finish(self, total: Integers) -> Integers:
-        """What of the sum is measured."""
+        """What of the sum is measured.
+
+        Parameters
+        ----------
+        total : the sum over all rows.
+        """
         return total
 
     def counted(self) -> tuple[Binning, ...]:
@@ -57,11 +72,22 @@ class Query(ABC):
         return ()
 
     def margins(self, answer: Integers) -> Iterator[tuple[Binning | None, Integers, int]]:
-        """Counts of the bins of single attributes (None: the classes), and how many noisy numbers each of them adds up."""
+        """Counts of the bins of single attributes (None: the classes), and how many noisy numbers each of them adds up.
+
+        Parameters
+        ----------
+        answer : the noisy answer.
+        """
         return iter(())
 
     def release(self, exact: Integers, noise: Noise) -> Integers:
-        """The exact answer with fresh noise."""
+        """The exact answer with fresh noise.
+
+        Parameters
+        ----------
+        exact : the exact answer.
+        noise : the law and the scale of its noise.
+        """
         return exact + draw(noise, exact.shape)
 
 
@@ -70,9 +96,21 @@ class VectorQuery(Query):
 
     @abstractmethod
     def sensitivity(self, norm: Norm, loss: Spendable) -> Sensitivity:
-        """How far one unit of the loss's neighbours moves the sum."""
+        """How far one unit of the loss's neighbours moves the sum.
+
+        Parameters
+        ----------
+        norm : L1 or L2.
+        loss : whose unit and adjacency say which tables are neighbours.
+        """
 
     def noise(self, loss: Spendable) -> Noise:
+        """Laplace noise by the L1 sensitivity for a pure loss, Gaussian noise by L2 otherwise.
+
+        Parameters
+        ----------
+        loss : what the measurement may cost.
+        """
         return vector_noise(self.sensitivity(vector_norm(loss), loss), loss)
 
 
@@ -98,7 +136,15 @@ class Derived(Query):
 
 @dataclass(frozen=True, eq=False)
 class Histogram(VectorQuery):
-    """How many rows fall into each bin of several attributes, (L, bins of all attributes), for all rows or by class."""
+    """How many rows fall into each bin of several attributes, (L, bins of all attributes), for all rows or by class.
+
+    Parameters
+    ----------
+    statistic : what is measured, in words that no other event of the release shares.
+    binnings : the bins of each attribute, public.
+    target : what stands beside a row.
+    by_class : whether each class has a block of its own.
+    """
 
     statistic: str
     binnings: tuple[Binning, ...]
@@ -211,6 +257,12 @@ class Lengths(VectorQuery):
     """How many rows of each block have a length up to each of `ends`, in units of the block's radius; (K, bins).
 
     The last bin holds every longer row.
+
+    Parameters
+    ----------
+    statistic : what is measured, in words that no other event of the release shares.
+    frame : the view in which rows are summed.
+    ends : the upper ends of the bins, in units of the radius.
     """
 
     statistic: str
@@ -237,6 +289,14 @@ class RowSum(VectorQuery):
     """The sums of (z, constant) over the rows of each block, (K, p + 1), or (K, p) without a constant.
 
     Blocks are those of the frame, or the classes where `by_class` says so.
+
+    Parameters
+    ----------
+    statistic : what is measured, in words that no other event of the release shares.
+    frame : the view in which rows are summed.
+    constant : beside each row, so that rows are counted too; 0 for none.
+    target : what stands beside a row.
+    by_class : whether each class has a block of its own.
     """
 
     statistic: str
@@ -314,9 +374,15 @@ class Location(VectorQuery):
 class Moments(Query):
     """The sums of outer products of (z, target, constant) over the rows of each block, (K, q, q).
 
-    target    beside z with the weight `label`: a one-hot of the class, or the number; left out where the weight is 0;
-    constant  makes one matrix carry count, sum and second moment; left out where it is 0;
-    blocks    those of the frame, or the classes where `by_class` says so.
+    Parameters
+    ----------
+    statistic : what is measured, in words that no other event of the release shares.
+    frame : the view in which rows are summed.
+    target : what stands beside a row.
+    label : the weight of the target beside z: a one-hot of the class, or the number; 0 leaves it out.
+    constant : makes one matrix carry count, sum and second moment; 0 leaves it out.
+    by_class : whether blocks are the classes; otherwise they are those of the frame.
+    mechanism : the noise of the matrix, or "auto": the one with the least error.
     """
 
     statistic: str

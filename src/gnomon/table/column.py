@@ -70,6 +70,29 @@ def value_key(value: Scalar) -> str:
 class Column(BaseModel):
     """A column as the custodian declares it; everything here is public.
 
+    Attributes
+    ----------
+    name : the name of the column.
+    kind : "number", "category", "boolean", "date", "identifier" or "ignored"; the last two reach no release.
+    low : of a number or date: cells below are clipped to it.
+    high : of a number or date: cells above are clipped to it.
+    integer : whether a number is released as a whole number.
+    log : whether a number is encoded on a log scale, for long tails.
+    unit : shown in the report.
+    estimate : whether bounds, categories or classes are found by a paid private estimate.
+    values : of a category: every value that could occur.
+    ordered : whether the values are in order.
+    other : the value that takes every one that is not declared.
+    missing : what becomes of a missing cell: "refuse", "fill" or "indicator".
+    fill : the value for missing="fill".
+    role : "target" for the column that models learn to predict.
+    label : a longer name, for people.
+    atoms : values of a number that many rows share, such as 0.
+    true : the words for true, of a boolean.
+    false : the words for false.
+    date_format : how a date is written, such as "%d.%m.%Y".
+    missing_values : codes for a missing cell.
+
     Examples
     --------
     >>> age = Column(name="age", kind="number", low=0, high=110, integer=True)
@@ -128,7 +151,12 @@ class Column(BaseModel):
         return self.integer and not self.log and any(abs(bound) > 2**51 for bound in bounds)
 
     def with_(self, **changes: Any) -> Column:
-        """A checked copy with some fields changed."""
+        """A checked copy with some fields changed.
+
+        Parameters
+        ----------
+        changes : the fields to change.
+        """
         return Column(**{**{key: getattr(self, key) for key in self.model_fields_set}, **changes})
 
     @model_validator(mode="before")

@@ -133,6 +133,12 @@ def open_database(
     DuckDB. It is read by a connection of its own: nobody else's transaction is touched, and what is not committed is not
     seen. (DuckDB's connections are used as they are.)
 
+    Parameters
+    ----------
+    query : a SELECT, in place of a table.
+    table : the name of a table or view.
+    schema : the declared columns; only released ones are then read.
+
     Examples
     --------
     >>> import gnomon as gn, sqlite3

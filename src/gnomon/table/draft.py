@@ -52,7 +52,12 @@ class Draft(str):
     remarks: tuple[str, ...] = ()  # sentences: what was chosen, for the custodian to confirm
 
     def save(self, path: str | Path) -> None:
-        """Write the text to a file, to be edited."""
+        """Write the text to a file, to be edited.
+
+        Parameters
+        ----------
+        path : the file.
+        """
         Path(path).write_text(self, encoding="utf-8", newline="\n")
 
     def gaps(self) -> tuple[str, ...]:
@@ -64,6 +69,11 @@ class Draft(str):
 
         A pair is (low, high), a list or tuple of another length or of text the categories, a text the kind, and a
         mapping any keys; the names may be patterns of the draft. Further arguments go to [table].
+
+        Parameters
+        ----------
+        columns : what is left open, by column or pattern.
+        table : keys of [table].
         """
         document = Schema.parse(self)
         for name, given in columns.items():

@@ -47,6 +47,19 @@ _DOTTED = re.compile(
 class Schema(BaseModel):
     """Columns in order, at most one of them the target; at least one is released.
 
+    Attributes
+    ----------
+    name : the title of report and certificate.
+    account : the budget account that releases draw on; by default the name.
+    rows : a public order of magnitude, needed where the number of rows is private.
+    person : the column that names the person, who is then protected with all rows.
+    rows_per_person : how many rows of a person are used at most; needed with `person`.
+    columns : the columns in order, each a `Column`.
+    patterns : columns with a star in their name, which stand for many.
+    csv : the form of a text file.
+    sheet : the sheet of a workbook.
+    rules : what columns keep together, as the reference of the schema describes.
+
     Examples
     --------
     >>> age = Column(name="age", kind="number", low=0, high=110)
@@ -113,7 +126,12 @@ class Schema(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """The schema in a TOML file."""
+        """The schema in a TOML file.
+
+        Parameters
+        ----------
+        path : the file.
+        """
         return cls.loads(cls.text(path), Path(path).parent)
 
     @staticmethod
@@ -133,9 +151,13 @@ class Schema(BaseModel):
 
     @classmethod
     def loads(cls, text: str, folder: Path | None = None) -> Schema:
-        """The schema in a TOML text: [table] with its name and one [columns.<name>] per column or pattern.
+        """The schema in a TOML text: [table] with its name and one [columns.NAME] per column or pattern.
 
         `folder` is where the files that the schema names lie.
+
+        Parameters
+        ----------
+        text : the TOML text.
         """
         return cls.of_document(cls.parse(text), folder)
 
@@ -184,7 +206,12 @@ class Schema(BaseModel):
         return found.expand(listed)
 
     def expand(self, names: Sequence[str]) -> Schema:
-        """The schema for a table with these columns: each pattern replaced by the columns that fall to it."""
+        """The schema for a table with these columns: each pattern replaced by the columns that fall to it.
+
+        Parameters
+        ----------
+        names : the columns of the table.
+        """
         if not self.patterns:
             return self
         declared = {column.name: column for column in (*self.columns, *self.patterns)}
@@ -214,7 +241,12 @@ class Schema(BaseModel):
     to_toml = dumps
 
     def save(self, path: str | Path) -> None:
-        """Write `dumps()` to a file."""
+        """Write `dumps()` to a file.
+
+        Parameters
+        ----------
+        path : the file, which is overwritten.
+        """
         Path(path).write_text(self.dumps(), encoding="utf-8", newline="\n")
 
     @staticmethod
@@ -227,7 +259,12 @@ class Schema(BaseModel):
 
     @staticmethod
     def from_sdv(metadata: Any) -> Any:
-        """A schema to complete from SDV metadata (an object, a dict or a JSON file), which has kinds but no bounds."""
+        """A schema to complete from SDV metadata (an object, a dict or a JSON file), which has kinds but no bounds.
+
+        Parameters
+        ----------
+        metadata : an object of SDV, a dict, or the path of a JSON file.
+        """
         return _drafts().from_sdv(metadata)
 
     @classmethod
@@ -242,6 +279,12 @@ class Schema(BaseModel):
         """The schema of an array X with `n_features` columns within `bounds`, and of its target "y".
 
         `bounds` is (low, high), each one number for all columns or one number per column.
+
+        Parameters
+        ----------
+        classes : the classes of y.
+        target_bounds : (low, high) of a numeric y.
+        names : the names of the columns; by default x0, x1, ...
         """
         if classes is not None and target_bounds is not None:
             raise SchemaError("A target has classes or bounds, not both; give 'classes' or 'target_bounds'.")
@@ -312,7 +355,12 @@ class Schema(BaseModel):
     # Changing
 
     def with_target(self, name: str | None) -> Schema:
-        """The same table with another target, or with none; the old target becomes a feature."""
+        """The same table with another target, or with none; the old target becomes a feature.
+
+        Parameters
+        ----------
+        name : the column to predict, or None.
+        """
         if name is not None and not self[name].released:
             raise SchemaError(f"The column {name!r} is of kind {self[name].kind} and cannot be the target.")
         return self._replacing(
@@ -341,7 +389,12 @@ class Schema(BaseModel):
         return self._replacing({name: changes})
 
     def ignoring(self, names: Sequence[str]) -> Schema:
-        """The schema with some columns ignored: they are in the table and in no release of it."""
+        """The schema with some columns ignored: they are in the table and in no release of it.
+
+        Parameters
+        ----------
+        names : the columns to leave out.
+        """
         columns = (Column(name=c.name, kind="ignored") if c.name in names else c for c in self.columns)
         return self._with(columns=tuple(columns))
 

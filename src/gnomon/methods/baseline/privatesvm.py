@@ -105,7 +105,12 @@ class PrivateSvm(ClassifierMixin, Compared, Release):  # type: ignore[misc]
         return np.array(self.encoder_.classes)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row."""
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : rows with the columns of the table.
+        """
         found: npt.NDArray[Any] = self.classes_[(self.decision_function(X) > 0).astype(np.int64)]
         return found
 

@@ -84,6 +84,10 @@ class PriView(NoisyTables):
         """The counts of all combinations of codes of these columns, by maximum entropy from the views.
 
         Codes are declared values, bins of a number in ascending order, and last a missing cell where there is an indicator.
+
+        Parameters
+        ----------
+        names : columns of the table.
         """
         known = [column.name for column in self.schema_.features]
         if self.schema_.target is not None:

@@ -25,14 +25,24 @@ LAWS = {
 
 
 def sampler(law: str) -> Callable[..., Any]:
-    """The function that draws from a law; its module is imported when it is first asked for."""
+    """The function that draws from a law; its module is imported when it is first asked for.
+
+    Parameters
+    ----------
+    law : its name, as in a certificate: "rounded-gaussian", "discrete-laplace", "goe", ...
+    """
     module, name = LAWS[law].split(".")
     found: Callable[..., Any] = getattr(import_module(f"gnomon.privacy.noise.{module}"), name)
     return found
 
 
 def total_variation(law: str) -> float:
-    """How far a sampler is from its ideal law, as its module proves it; a law without noise is met exactly."""
+    """How far a sampler is from its ideal law, as its module proves it; a law without noise is met exactly.
+
+    Parameters
+    ----------
+    law : its name, as in a certificate: "rounded-gaussian", "discrete-laplace", "goe", ...
+    """
     if law not in LAWS:
         return 0.0
     return float(import_module(f"gnomon.privacy.noise.{LAWS[law].split('.')[0]}").TOTAL_VARIATION)

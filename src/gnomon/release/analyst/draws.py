@@ -50,20 +50,36 @@ def combined(estimates: npt.ArrayLike, variances: npt.ArrayLike, *, share: float
 
 @dataclass(frozen=True)
 class Draws:
-    """Synthetic tables, each from a model of its own; `share` is how many rows one has, over those of the table."""
+    """Synthetic tables, each from a model of its own; `share` is how many rows one has, over those of the table.
+
+    Parameters
+    ----------
+    tables : the synthetic tables.
+    """
 
     tables: Sequence[pa.Table]
     share: float
 
     def means(self, names: Sequence[str]) -> Estimates:
-        """The means of number or boolean columns."""
+        """The means of number or boolean columns.
+
+        Parameters
+        ----------
+        names : the columns.
+        """
         found = [np.column_stack([_numbers(table, name) for name in names]) for table in self.tables]
         q = [X.mean(axis=0) for X in found]
         u = [X.var(axis=0, ddof=1) / len(X) for X in found]
         return combined(q, u, share=self.share)
 
     def regression(self, target: str, features: Sequence[str]) -> Estimates:
-        """The constant and the slopes of an ordinary least squares regression on number or boolean columns."""
+        """The constant and the slopes of an ordinary least squares regression on number or boolean columns.
+
+        Parameters
+        ----------
+        target : the column that is explained.
+        features : the columns that explain it.
+        """
         fits = [_least_squares(table, target, features) for table in self.tables]
         return combined([q for q, _ in fits], [u for _, u in fits], share=self.share)
 

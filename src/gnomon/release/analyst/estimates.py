@@ -21,10 +21,14 @@ MODEL = "model estimate, noise only"
 class Estimates:
     """Estimated numbers, their standard errors, and intervals.
 
-    degrees  of freedom of Student's law, where the standard errors are themselves estimated;
-    centre   of the intervals, where that is not the value;
-    least, most  what is possible: intervals end there;
-    about    what the standard errors cover.
+    Parameters
+    ----------
+    value : the estimates.
+    standard_error : of each; NaN where the noise is not known.
+    degrees : of freedom of Student's law, where the standard errors are themselves estimated.
+    centre : of the intervals, where that is not the value.
+    least, most : what is possible: intervals end there.
+    about : what the standard errors cover.
     """
 
     value: Vector
@@ -36,7 +40,12 @@ class Estimates:
     about: str = MEASURED
 
     def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
-        """The lower and upper ends of intervals that hold the truth with this probability, each for itself."""
+        """The lower and upper ends of intervals that hold the truth with this probability, each for itself.
+
+        Parameters
+        ----------
+        level : the probability.
+        """
         centre = self.value if self.centre is None else self.centre
         reach = quantile(level, self.degrees) * self.standard_error
         low, high = (np.clip(end, self.least, self.most) for end in (centre - reach, centre + reach))

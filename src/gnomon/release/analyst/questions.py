@@ -75,15 +75,32 @@ class Questions:
         return NoisyRows(self._noisy_integers[:, :k] / law.steps, law.law)
 
     def distances(self, i: npt.ArrayLike, j: npt.ArrayLike) -> Distances:
-        """Squared distances of the records of released rows i and j, without bias, with standard errors."""
+        """Squared distances of the records of released rows i and j, without bias, with standard errors.
+
+        Parameters
+        ----------
+        i, j : places of released rows, as numbers or arrays of the same length.
+        """
         return self.noisy_rows.distances(i, j)
 
     def neighbours(self, i: int, count: int = 5) -> Neighbours:
-        """The released rows nearest to row i, with their squared distances."""
+        """The released rows nearest to row i, with their squared distances.
+
+        Parameters
+        ----------
+        i : the place of a released row.
+        count : how many neighbours.
+        """
         return self.noisy_rows.neighbours(i, count)
 
     def clusters(self, count: int, *, random_state: int | None = 0) -> Clusters:
-        """K-means of the records."""
+        """K-means of the records.
+
+        Parameters
+        ----------
+        count : how many clusters.
+        random_state : seeds the first centres.
+        """
         return self.noisy_rows.clusters(count, random_state=random_state)
 
     # --- all rows ---
@@ -93,6 +110,10 @@ class Questions:
 
         A query is a term ("ward=north" counts rows, "age" adds up ages), a mapping of terms to weights, or numbers for
         the encoded columns. `constrained` answers are what rows within the declared bounds can have.
+
+        Parameters
+        ----------
+        weights : one query, or a list of queries.
         """
         many: list[Any] = (
             list(weights) if isinstance(weights, list | tuple) and _is_many(weights) else [weights]
@@ -100,7 +121,13 @@ class Questions:
         return self._marked(self._answers.query([self._quantity(one) for one in many], limited=constrained))
 
     def marginal(self, columns: str | Sequence[str], *, constrained: bool = True) -> Table:
-        """The counts of the values of one column, or of the pairs of values of two."""
+        """The counts of the values of one column, or of the pairs of values of two.
+
+        Parameters
+        ----------
+        columns : one name, or two.
+        constrained : whether counts are limited to what rows within the declared bounds can have.
+        """
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         if len(names) not in (1, 2) or len(set(names)) < len(names):
             raise ParameterError(f"A marginal is of one column or of two. Got {', '.join(names)} instead.")
@@ -119,7 +146,14 @@ class Questions:
         return names, found.value.reshape(m, m), found.standard_error.reshape(m, m)
 
     def draws(self, count: int = 5, rows: int | None = None, *, progress: Progress = quiet) -> Draws:
-        """Independent draws of a model release, with rules that combine their means and regressions."""
+        """Independent draws of a model release, with rules that combine their means and regressions.
+
+        Parameters
+        ----------
+        count : how many draws; each takes as long as a release.
+        rows : how many rows each has; by default as many as the release.
+        progress : called as the draws go on.
+        """
         from gnomon.release.analyst.draws import drawn
         from gnomon.release.measurements import read_measurements
 
