@@ -38,7 +38,8 @@ class SparkProcesses:
         self._java("org.apache.spark.deploy.master.Master", *told)
         self._wait_for(port)
         for i in range(2):
-            told = ["--host", "127.0.0.1", "--cores", "2", "--memory", "2g", "--webui-port", str(free_port())]
+            host = f"127.0.0.{i + 1}"  # two hosts, without which Spark makes no speculative copies
+            told = ["--host", host, "--cores", "2", "--memory", "2g", "--webui-port", str(free_port())]
             work = ["--work-dir", str(folder / f"work-{i}"), self.master]
             self._java("org.apache.spark.deploy.worker.Worker", *told, *work)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ pytest.importorskip("distributed", reason="the extra gnomon[dask] is not install
 import dask.config
 import dask.dataframe as dd
 
-from gnomon.engine.dask import DaskEngine, DaskSource
-from gnomon.errors import EngineError, ParameterError
+from gnomon.engine.dask import DaskEngine
+from gnomon.engine.dask_frame import DaskSource
+from gnomon.errors import DataError, EngineError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.table.encode import EncodedRows, Encoder
 from gnomon.table.schema import Schema
@@ -122,6 +124,48 @@ def test_what_a_frame_complains_about_is_a_sentence_without_cells(
     with pytest.raises(EngineError, match=sentence) as caught:
         source.n_rows()
     assert caught.value.__cause__ is None
+
+
+ODD: dict[str, Any] = {
+    "complex128": np.arange(60) + 1j,
+    "Sparse": pd.arrays.SparseArray(np.arange(60) % 9.0),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_types_without_a_form_are_refused_by_name_and_otherwise_left_alone(
+    engine: DaskEngine, kind: str
+) -> None:
+    frame = dd.from_pandas(pd.DataFrame({"odd": ODD[kind], "x": np.arange(60)}), npartitions=3)
+    number = 'kind = "number"\nlow = 0\nhigh = 60\n'
+    source = DaskSource(frame, Schema.loads(f"[columns.odd]\n{number}"))
+    source.engine(engine)
+    with pytest.raises(DataError, match=f"has a column 'odd' of the type {kind}.*, which cannot be read"):
+        source.n_rows()
+    source = DaskSource(frame, Schema.loads(f"[columns.x]\n{number}"))
+    source.engine(engine)
+    assert sorted(x for b in source.batches(["x"]) for x in b["x"].to_pylist()) == list(range(60))
+
+
+READ: dict[str, Any] = {
+    "duration": pd.to_timedelta(np.arange(60), unit="s"),
+    "period": pd.period_range("2020-01", periods=60, freq="M"),
+    "interval": pd.interval_range(0, 60),
+    "decimal": [Decimal("1.5")] * 60,
+    "bytes": [b"1"] * 60,
+    "list": [[1, 2]] * 60,
+    "mixed": [1, "two", None] * 20,
+    "half": np.arange(60).astype(np.float16),
+}
+
+
+def test_odd_types_are_read_as_on_one_machine(engine: DaskEngine) -> None:
+    table = pd.DataFrame({**READ, "x": np.arange(60) % 9.0})
+    declared = "".join(f'[columns.{name}]\nkind = "number"\nlow = 0\nhigh = 9\n' for name in table)
+    exact = {**TOLD, "schema": Schema.loads(declared)}
+    here = METHODS["ron-gauss"](**exact).fit(table)
+    there = METHODS["ron-gauss"](**exact).fit(dd.from_pandas(table, npartitions=3), engine=engine)
+    assert all(np.array_equal(a.value, b.value) for a, b in zip(here.answers_, there.answers_, strict=True))
 
 
 def test_a_cluster_that_is_not_there_is_a_sentence() -> None:

@@ -19,9 +19,10 @@ pytest.importorskip("pyspark", reason="the extra gnomon[spark] is not installed"
 
 from pyspark.sql import functions as sql
 
-from gnomon.engine.spark import SparkEngine, SparkSource
+from gnomon.engine.spark import SparkEngine
+from gnomon.engine.spark_frame import SparkSource
 from gnomon.engine.spark_session import problems
-from gnomon.errors import EngineError, ParameterError
+from gnomon.errors import DataError, EngineError, ParameterError
 from gnomon.table.schema import Schema
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -123,6 +124,50 @@ def test_what_a_frame_complains_about_is_a_sentence_without_cells(
     with pytest.raises(EngineError, match=r"^The Spark cluster could not do its work \(\w+\)\.$") as caught:
         source.n_rows()
     assert caught.value.__cause__ is None
+
+
+ODD = {
+    "map": "map('1-800-SECRET', 1)",
+    "variant": 'parse_json(\'{"a": "1-800-SECRET"}\')',
+    "yearmonthinterval": "make_ym_interval(1, 2)",
+    "interval": "make_interval(1, 2)",
+}
+
+
+def test_types_without_a_form_are_refused_by_name_and_otherwise_left_alone(
+    cluster: Any, engine: SparkEngine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    odd = [f"{told} AS `an {kind}`" for kind, told in ODD.items()]
+    frame = engine.session.range(0, 50, 1, 3).selectExpr(*odd, "id AS x")
+    number = 'kind = "number"\nlow = 0\nhigh = 50\n'
+    for kind in ODD:
+        source = SparkSource(frame, Schema.loads(f'[columns."an {kind}"]\n{number}'))
+        source.engine(engine)
+        with pytest.raises(DataError, match=f"has a column 'an {kind}' of the type {kind}, which cannot be"):
+            source.n_rows()
+    source = SparkSource(frame, Schema.loads(f"[columns.x]\n{number}"))
+    source.engine(engine)
+    assert sorted(x for b in source.batches(["x"]) for x in b["x"].to_pylist()) == list(range(50))
+    said = capfd.readouterr()
+    assert "SECRET" not in said.out + said.err
+
+
+def test_random_rows_that_are_dealt_out_are_what_was_verified(
+    cluster: Any, engine: SparkEngine, table: pd.DataFrame, schema: Schema
+) -> None:
+    """rand() before a round robin: the rows of one evaluation, which a second one confirms, or none at all."""
+    frame = cluster.frame(table, 3).where(sql.rand(7) < 0.5).repartition(5)
+    source = SparkSource(frame, schema)
+    source.engine(engine)
+    refused, found = "", list[float]()
+    try:
+        found = [x for batch in source.batches(["x"]) for x in batch["x"].to_pylist()]
+        assert len(found) == source.n_rows()
+    except EngineError as refusal:
+        refused = str(refusal)
+    assert not refused or "gives other rows at every evaluation" in refused
+    assert len(found) == len(set(found))
+    assert set(found) <= set(table["x"])
 
 
 @pytest.mark.parametrize("address", ["spark://127.0.0.1:9", "sc://127.0.0.1:9/;token=SECRET"])

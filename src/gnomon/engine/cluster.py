@@ -30,6 +30,7 @@ from gnomon.table.rows import Layout, Rows, RowSource
 
 FILE_BLOCKS = 16  # of a file that the driver writes
 LARGE = 2**24  # bytes of a sum
+SPLIT_EVERY = 8  # sums that one task adds up
 TASKS = 4  # of a fold, for every slot of the cluster: what a lost worker costs is a part of its share
 
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import pyarrow as pa
+from distributed import Client, as_completed
 
-from gnomon.engine.cluster import ClusterEngine, Outcome, Task, added, versions
-from gnomon.engine.committed import SharedFolder
-from gnomon.engine.local import workers
-from gnomon.engine.staged import Stage, StagedFragment, StagedSource
-from gnomon.errors import EngineError, GnomonError, ParameterError
-from gnomon.table.schema import Schema
-
-try:
-    import dask
-    from distributed import Client, LocalCluster, Security, as_completed, futures_of, get_client
-except ImportError:
-    raise EngineError("The engine dask is not installed; install gnomon[dask].") from None
+from gnomon.engine.cluster import SPLIT_EVERY, ClusterEngine, Outcome, Task, added
+from gnomon.engine.dask_session import local_cluster, problems
+from gnomon.errors import ParameterError
 
 ADDRESS = r"([a-z]+://)?[^\s/]+:\d+"
-SPLIT_EVERY = 8  # sums that one task adds up
 
 
 class DaskEngine(ClusterEngine):
@@ -51,9 +39,9 @@ class DaskEngine(ClusterEngine):
                 "The address of a Dask scheduler has the form tcp://host:port or tls://host:port."
             )
         self.place = place
-        with ExitStack() as started, _problems():
+        with ExitStack() as started, problems():
             if client is None:
-                own = None if cluster else started.enter_context(_local_cluster(workers, processes))
+                own = None if cluster else started.enter_context(local_cluster(workers, processes))
                 client = started.enter_context(Client(own or cluster, set_as_default=False))
             self.client = client
             self.close = weakref.finalize(self, started.pop_all().close)
@@ -63,12 +51,12 @@ class DaskEngine(ClusterEngine):
         return sum(self.client.nthreads().values()) or 1
 
     def each(self, task: Task, items: Sequence[Any]) -> Iterator[tuple[int, Outcome]]:
-        with _problems(), self._started(task, items) as futures:
+        with problems(), self._started(task, items) as futures:
             for future, outcome in as_completed(list(futures), loop=self.client.loop, with_results=True):
                 yield futures[future], outcome
 
     def total(self, task: Task, items: Sequence[Any], done: Callable[[int], None], *, large: bool) -> Outcome:
-        with _problems(), self._started(task, items) as futures:
+        with problems(), self._started(task, items) as futures:
             level = list(futures)
             while len(level) > 1:
                 level = [
@@ -92,88 +80,10 @@ class DaskEngine(ClusterEngine):
             raise
 
     def everywhere(self, task: Task, item: Any) -> Iterable[Outcome]:
-        with _problems():
+        with problems():
             self.client.wait_for_workers(1, timeout=30)
             answers: dict[str, Outcome] = self.client.run(task, item)
         return answers.values()
-
-
-class DaskSource(StagedSource):
-    """A Dask DataFrame."""
-
-    kind, runs_on = "dask", DaskEngine
-
-    def __init__(self, frame: Any, schema: Schema | None = None) -> None:
-        self._frame = frame
-        meta = pa.Schema.from_pandas(frame._meta, preserve_index=False).remove_metadata()
-        fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in meta]
-        super().__init__(pa.schema(fields), schema)
-
-    def _start(self) -> DaskEngine:
-        try:
-            return DaskEngine(client=get_client())
-        except ValueError:  # nobody has started a client: threads of this process, as Dask itself would use
-            return DaskEngine(processes=False)
-
-    def _persisted(self) -> bool:
-        return bool(futures_of(self._frame))
-
-    def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> list[StagedFragment] | None:
-        """None where a worker was lost: a recomputed shuffle may move rows between partitions."""
-        client, task, names = self._own().client, Task(Stage(schema), versions()), schema.names
-        partitions = [
-            (str(folder.path / f"part-{i:06}"), part)
-            for i, part in enumerate(self._frame[names].to_delayed())
-        ]
-        with _problems():
-            before = _losses(client)
-            staged = [dask.delayed(_stage_partition)(task, path, part) for path, part in partitions]
-            rows = [outcome.get() for outcome in client.gather(client.compute(staged))]
-            if _losses(client) != before:
-                return None
-        return [StagedFragment(path, n, tuple(names)) for (path, _), n in zip(partitions, rows, strict=True)]
-
-
-@contextmanager
-def _problems() -> Iterator[None]:
-    """What Dask raises, as one sentence: its text may hold addresses and cells."""
-    try:
-        yield
-    except GnomonError:
-        raise
-    except (OSError, TimeoutError):
-        raise EngineError("The Dask cluster cannot be reached; check its address and its workers.") from None
-    except (ImportError, AttributeError):
-        raise EngineError(
-            "A worker of the Dask cluster lacks gnomon or one of its parts; install the same version there."
-        ) from None
-    except Exception as problem:
-        if os.environ.get("GNOMON_DEBUG"):
-            raise
-        raise EngineError(f"The Dask cluster could not do its work ({type(problem).__name__}).") from None
-
-
-@contextmanager
-def _local_cluster(count: int | None, processes: bool) -> Iterator[LocalCluster]:
-    """On loopback, with TLS of its own, so that nobody else on this machine can give it tasks; no web page."""
-    scratch = SharedFolder()  # what workers spill is their owner's alone
-    try:
-        with dask.config.set({"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}):
-            cluster = LocalCluster(
-                n_workers=count or workers(),
-                threads_per_worker=1,
-                processes=processes,
-                host="127.0.0.1" if processes else None,
-                protocol="tls" if processes else "inproc",
-                security=Security.temporary() if processes else None,
-                dashboard_address="127.0.0.1:0",
-                local_directory=str(scratch.path),
-                silence_logs=logging.CRITICAL,  # a worker would log what it failed on, cells and all
-            )
-        with cluster:
-            yield cluster
-    finally:
-        scratch.delete()
 
 
 def _same(value: Any) -> Any:
@@ -182,18 +92,3 @@ def _same(value: Any) -> Any:
 
 def _call(task: Task, item: Any) -> Outcome:
     return task(item)
-
-
-def _stage_partition(task: Task, path: str, partition: Any) -> Outcome:
-    schema = task.function.schema  # type: ignore[attr-defined]
-    return Task(lambda frame: task.function((path, _batches(frame, schema))), task.expected)(partition)
-
-
-def _batches(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
-    batches: list[pa.RecordBatch] = pa.Table.from_pandas(frame, schema, preserve_index=False).to_batches()
-    return batches
-
-
-def _losses(client: Client) -> list[Any]:
-    """When workers have left, for whatever reason, by the scheduler's own log."""
-    return [time for time, event in client.get_events("all") if event.get("action") == "remove-worker"]

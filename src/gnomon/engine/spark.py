@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import redirect_stdout
-from io import StringIO
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
 
-from gnomon.engine.cluster import ClusterEngine, Outcome, Task, added, versions
-from gnomon.engine.committed import SharedFolder
-from gnomon.engine.staged import Stage, StagedFragment, StagedSource
+from gnomon.engine.cluster import SPLIT_EVERY, ClusterEngine, Outcome, Task, added
 from gnomon.errors import EngineError
-from gnomon.table.schema import Schema
 
 try:
-    from pyspark import TaskContext
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as sql
 
@@ -29,9 +21,7 @@ except ImportError:
     raise EngineError("The engine spark is not installed; install gnomon[spark].") from None
 
 WAVE = 4  # tasks of one job, for every slot
-SPLIT_EVERY = 8  # sums that one task adds up
 COLUMNS = "place long, bucket long, outcome binary"
-HASH = "gnomon row hash"
 
 
 class SparkEngine(ClusterEngine):
@@ -98,77 +88,12 @@ class SparkEngine(ClusterEngine):
             function, known = pickle.loads(told)
             for batch in batches:
                 for place in batch.column(0).to_pylist():
-                    yield _row(place, place // SPLIT_EVERY, function(known[place]))
+                    yield row_of(place, place // SPLIT_EVERY, function(known[place]))
 
         return self.session.range(0, len(items), 1, len(items)).mapInArrow(run, COLUMNS)
 
 
-class SparkSource(StagedSource):
-    """A Spark DataFrame.
-
-    An executor that is lost may have its partitions computed again, with other rows in them where the frame has no fixed
-    result. So the content of what was committed, as a sum of row hashes, is compared with a second evaluation.
-    """
-
-    kind, runs_on = "spark", SparkEngine
-
-    def __init__(self, frame: Any, schema: Schema | None = None) -> None:
-        self._frame = frame
-        with problems():
-            columns = frame.limit(0).toArrow().schema
-        super().__init__(columns.remove_metadata(), schema)
-
-    def _start(self) -> SparkEngine:
-        return SparkEngine(session=self._frame.sparkSession)
-
-    def _persisted(self) -> bool:
-        """By the plan of the frame, which also tells of frames that it is made from; Spark prints it and no more."""
-        with problems(), redirect_stdout(StringIO()) as plan:
-            self._frame.select("*").explain()
-        return "InMemoryTableScan" in plan.getvalue()
-
-    def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> list[StagedFragment]:
-        names = tuple(schema.names)
-        columns = [sql.col(_quoted(name)) for name in names]
-        hashed = self._frame.select(*columns, sql.xxhash64(*columns).alias(HASH))
-        task = Task(_Staged(schema.append(pa.field(HASH, pa.int64())), str(folder.path)), versions())
-        told = pickle.dumps(task)
-
-        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            place = TaskContext.get().partitionId()
-            yield _row(place, 0, pickle.loads(told)((place, batches)))
-
-        with problems():
-            rows = hashed.mapInArrow(run, COLUMNS).collect()
-            again = hashed.agg(sql.count("*"), sql.sum(sql.col(HASH).cast("decimal(38,0)"))).first()
-        found = sorted((row["place"], pickle.loads(row["outcome"]).get()) for row in rows)
-        if (sum(n for _, (n, _) in found), sum(h for _, (_, h) in found)) != (again[0], int(again[1] or 0)):
-            raise EngineError(
-                "The frame gives other rows at every evaluation, so that a record might be counted twice; write it to a "
-                "table or to files, and release those."
-            )
-        return [StagedFragment(_part(str(folder.path), place), n, names) for place, (n, _) in found]
-
-
-class _Staged:
-    """A partition as a committed file; returns its rows and the sum of their hashes, as the file has them."""
-
-    def __init__(self, schema: pa.Schema, folder: str) -> None:
-        self._stage, self._folder = Stage(schema), folder
-
-    def __call__(self, item: tuple[int, Iterator[pa.RecordBatch]]) -> tuple[int, int]:
-        path = _part(self._folder, item[0])
-        rows = self._stage((path, item[1]))
-        with pa.memory_map(path) as file, pa.ipc.open_file(file) as reader:
-            parts = (reader.get_batch(i).column(HASH) for i in range(reader.num_record_batches))
-            return rows, sum(sum(part.to_pylist()) for part in parts)
-
-
-def _part(folder: str, place: int) -> str:
-    return os.path.join(folder, f"part-{place:06}")
-
-
-def _row(place: int, bucket: int, outcome: Outcome) -> pa.RecordBatch:
+def row_of(place: int, bucket: int, outcome: Outcome) -> pa.RecordBatch:
     found = [pa.array([place]), pa.array([bucket]), pa.array([pickle.dumps(outcome)], pa.binary())]
     return pa.RecordBatch.from_arrays(found, names=["place", "bucket", "outcome"])
 
@@ -176,8 +101,4 @@ def _row(place: int, bucket: int, outcome: Outcome) -> pa.RecordBatch:
 def _added(table: pa.Table) -> pa.Table:
     bucket = table["bucket"][0].as_py()
     sums = added([pickle.loads(cell) for cell in table["outcome"].to_pylist()])
-    return pa.Table.from_batches([_row(bucket, bucket // SPLIT_EVERY, sums)])
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return pa.Table.from_batches([row_of(bucket, bucket // SPLIT_EVERY, sums)])

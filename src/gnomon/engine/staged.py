@@ -22,7 +22,7 @@ import pyarrow.ipc
 from gnomon.engine.base import Engine
 from gnomon.engine.cluster import ClusterEngine
 from gnomon.engine.committed import SharedFolder, commit
-from gnomon.errors import EngineError
+from gnomon.errors import DataError, EngineError
 from gnomon.table.base import Source, reading, unique_names
 from gnomon.table.rows import BATCH
 from gnomon.table.schema import Schema
@@ -70,9 +70,10 @@ class StagedSource(Source):
 
     runs_on: type[ClusterEngine]
 
-    def __init__(self, columns: pa.Schema, schema: Schema | None) -> None:
+    def __init__(self, columns: pa.Schema, schema: Schema | None, foreign: dict[str, str]) -> None:
+        """`foreign` names the columns that Arrow has no form for, and their types: nobody reads them."""
         unique_names(columns.names, self.label)
-        self._all = columns
+        self._all, self._foreign = columns, foreign
         declared = None if schema is None else {*(column.name for column in schema.released), schema.person}
         self._staged = [name for name in columns.names if declared is None or name in declared]
         self._engine: ClusterEngine | None = None
@@ -100,6 +101,12 @@ class StagedSource(Source):
                 "A persisted frame cannot be released: a part that is lost is computed again beside the others, so that a "
                 "record might be counted twice; give the frame as it was before, or write it to files and release those."
             )
+        for name in self._staged:
+            if name in self._foreign:
+                raise DataError(
+                    f"{self.label} has a column {name!r} of the type {self._foreign[name]}, which cannot be read; cast it "
+                    "to text or to a number, or leave it out."
+                )
         schema = pa.schema([self._all.field(name) for name in self._staged])
         for _ in range(EVALUATIONS):
             folder, found = SharedFolder(self._own().place), None

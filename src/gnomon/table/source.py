@@ -103,11 +103,11 @@ def _framed(data: Any, schema: Schema | None = None) -> Source:
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_ibis():
         return ibis_table(data, schema)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
-        from gnomon.engine.dask import DaskSource
+        from gnomon.engine.dask_frame import DaskSource
 
         return DaskSource(data, schema)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_spark_like():
-        from gnomon.engine.spark import SparkSource
+        from gnomon.engine.spark_frame import SparkSource
 
         return SparkSource(data, schema)
     if (lake := lake_table(data)) is not None:
