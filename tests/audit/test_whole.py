@@ -53,7 +53,8 @@ def test_a_pure_release_costs_what_it_charges_and_no_outcome_tells_more(method, 
 )
 def test_every_part_that_is_scored_changes_by_as_much_in_every_run(method, adjacency) -> None:
     """Otherwise the parts' scores would not be independent, and what they prove would not add up."""
-    # where PCA-Gauss looks for its rows depends on the directions that came out before; one in ten draws moves its moments, too
+    # where PCA-Gauss looks for its rows depends on the directions that came out before;
+    # one draw in ten moves its moments, too
     wanted = (0, 2) if method == "pca-gauss" else (0, 1)
     for _ in range(4):
         by_parts = attacks_on(method, epsilon=4.0, adjacency=adjacency)[-2].release.__self__
