@@ -1,8 +1,8 @@
 """Every number of the synthesizer that was chosen rather than derived.
 
-Evidence: each field at two other values over the 23 tables of `benchmarks/utility.py`, quick tier, epsilon 1
+Evidence: each field at two other values over 22 tables of `benchmarks/utility.py`, quick tier, epsilon 1
 (docs/results/ablation.md). "level" means that no difference of the mean score over tables leaves its interval, which is
-0.01 on the twelve tables of more than 1,000 rows. Such a number keeps the value that it began with. `RESOLUTION` holds how
+0.01 on the eleven tables of more than 1,000 rows. Such a number keeps the value that it began with. `RESOLUTION` holds how
 finely laws are computed: finer is slower, and changes no law.
 """
 
@@ -22,17 +22,17 @@ class Tuning:
     classes: float = 0.37  # the rest; level
     third: float = 0.08  # counts by class, or of all rows; level
     bins: int = 32  # of a column; level
-    fewest_bins: int = 10  # to count columns at all; twice as many: two-way variation +0.06, faces -0.10
+    fewest_bins: int = 10  # to count columns at all; twice as many: two-way variation +0.06, faces -0.14
     octaves: int = 9  # of bins around zero and beyond the outermost quantiles; level
     clear: float = 3.0  # deviations beyond which a mean over columns or a cell counts; level
-    planned: float = 4.0  # deviations that a bin is planned to hold; twice: variation +0.06, faces -0.13
+    planned: float = 4.0  # deviations that a bin is planned to hold; twice: variation +0.06, faces -0.14
     score_bound: float = 2.75  # a normal row beyond it is one of 170; level
     label: float = 0.7  # weight of the label beside a unit row; level
     joint_coverage: float = 0.3  # of rows inside the first ball; level
     class_coverage: float = 0.9  # of rows inside a class's ball; level
     least: float = 0.02  # no variance, chance or share below this part of the unmeasured; level
     fewest_dimensions: int = 4  # for moments by class; level
-    part_noise: float = 0.1  # of a cell's mean, in radii of the ball; half: one draw of a sparse table fell
+    part_noise: float = 0.1  # of a cell's mean, in radii of the ball; level
     parts: int = 8  # most cells of a class and bins of a target; level
 
 
