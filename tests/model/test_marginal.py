@@ -1,5 +1,7 @@
 """Marginals from noisy counts: what they keep of a column, and what they do not believe."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -197,3 +199,17 @@ def test_far_octaves_that_rise_by_noise_alone_are_pooled() -> None:
     assert _thinning({"up 0": near, "up 1": far}, T)["up 1"] < 5
     lump = octave([100.0] * 100)  # ten deviations: rows that really lie there
     assert _thinning({"up 0": near, "up 1": lump}, T)["up 1"] == pytest.approx(100)
+
+
+def test_few_columns_do_not_believe_a_bound_of_under_three_deviations() -> None:
+    """Among four columns some bin is noise of 2.7 deviations in many releases: no rows are put at that far cell."""
+    rng, n = np.random.default_rng(12), 20_000
+    both = []
+    for x in rng.normal(0, 0.05, (4, n)):
+        bins = refined_bins(NUMBER, counted(x, public_bins(NUMBER, T), 0.0, rng), 12, T)
+        both.append(counted(x, bins, 0.0, rng))
+    values = [one.values + np.where(one.bins.left == 1, 270.0 * (j == 0), 0.0) for j, one in enumerate(both)]
+    noisy = [
+        replace(one, values=v, noise=np.full(len(v), 100.0)) for one, v in zip(both, values, strict=True)
+    ]
+    assert marginals(noisy, n, T)[0].mass[-1] < 1e-4

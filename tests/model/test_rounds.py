@@ -123,3 +123,8 @@ def test_a_class_keeps_its_count_whichever_cells_noise_hides() -> None:
     assert (weights[1] > 0).tolist() == [True, False, False, False]
     hidden = Sums(np.zeros((2, 1, 1)), np.zeros((8, 1)), np.zeros(8), 1.0, 1.0, 60.0)
     assert np.allclose(_cell_weights(hidden, counts, 4, Tuning()).reshape(2, 4).sum(axis=1), counts)
+
+
+def test_a_small_variance_of_the_prior_is_not_raised_to_the_noise() -> None:
+    prior = np.diag([1.0, 1.0, 1.0, 0.01])
+    assert toward(prior, prior, 0.1, T)[3, 3] == pytest.approx(0.01, rel=0.1)
