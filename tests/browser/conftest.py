@@ -127,15 +127,19 @@ class Browser:
         kept = os.environ.get("GNOMON_SCREENSHOTS")
         for how in LOOKS:
             self.look(how)
-            # what follows the width or the theme is drawn in the next frames
-            self.driver.execute_async_script(
-                "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 60)))"
-            )
+            self.drawn()
             if kept:
                 self.picture(Path(kept) / f"{name}-{how.words}.png")
             self.fits()
             self.accessible()
         self.look(self.usual)
+        self.drawn()
+
+    def drawn(self) -> None:
+        """What follows the width, the theme or a key is drawn in the next frames."""
+        self.driver.execute_async_script(
+            "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 60)))"
+        )
 
     def picture(self, path: Path) -> None:
         self.run("scrollTo(0, 0)")
@@ -163,6 +167,22 @@ class Browser:
 
     def one(self, css: str) -> Any:
         return self.wait(lambda: self.driver.find_element("css selector", css), what=css)
+
+    def focus(self, css: str) -> None:
+        """Put the focus on a part, and again where the page drew the part anew and lost it."""
+
+        def held() -> bool:
+            found = "document.querySelector(arguments[0])"
+            self.run(f"{found}.focus()", css)
+            self.drawn()
+            return bool(self.run(f"return {found} === document.activeElement", css))
+
+        self.wait(held, what=f"no focus on {css}")
+
+    def click(self, css: str) -> None:
+        """Click a part by its place on the page, wherever it is scrolled to."""
+        self.one(css)
+        self.run("document.querySelector(arguments[0]).click()", css)
 
     @property
     def text(self) -> str:

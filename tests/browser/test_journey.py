@@ -56,7 +56,7 @@ def test_the_whole_journey_of_forty_columns(
     page.step("schema")
 
     # a bound below the other, undone by the keyboard; a number that can be misread
-    page.run("arguments[0].focus()", page.one('.grid [data-row="1"][data-column="2"]'))
+    page.focus('.grid [data-row="1"][data-column="2"]')
     page.keys("9", "0", "0", Keys.ENTER)
     page.wait(lambda: page.run("return document.activeElement.dataset.row") == "2")
     page.keys(Keys.ARROW_UP, Keys.ARROW_RIGHT)
@@ -192,9 +192,9 @@ def test_three_hundred_columns_stay_fluid(
     assert sorted(frames)[len(frames) // 2] < 100, frames
     assert page.run("return document.querySelector('.grid .scroll').scrollTop") > 5000
     # search by a pattern, select them all, edit them at once
-    page.one("input[type=search]").send_keys("lab_1*")
+    page.steadily(lambda: page.one("input[type=search]").send_keys("lab_1*"))
     page.has("All 100")
-    page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="0"]'))
+    page.focus('.grid [data-row="0"][data-column="0"]')
     page.ctrl("a")
     page.has("100 selected")
     page.press("Edit…", ".bulk")
@@ -205,11 +205,11 @@ def test_three_hundred_columns_stay_fluid(
     page.wait(lambda: "To be completed" not in page.one(".chips").text)
     # a block from a spreadsheet into the cells from here on
     page.run(
-        "const one = arguments[0]; one.value = 'lab_2*'; one.dispatchEvent(new Event('input'))",
-        page.one("input[type=search]"),
+        "const one = document.querySelector('input[type=search]');"
+        "one.value = 'lab_2*'; one.dispatchEvent(new Event('input'))"
     )
     page.has("All 90")
-    page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="2"]'))
+    page.focus('.grid [data-row="0"][data-column="2"]')
     page.paste("\n".join("0\t150" for _ in range(90)))
     page.has("90 columns filled in")
     page.complete()
@@ -230,7 +230,7 @@ def test_a_phone_in_the_dark(server: Any, folder: Path, browse: Browse, write_wa
     page.open_table(server)
     page.fits()
     page.accessible()
-    page.run("arguments[0].click()", page.one('.grid [data-row="1"][data-column="0"]'))
+    page.click('.grid [data-row="1"][data-column="0"]')
     page.has("Lowest that could occur")
     page.fits()
     page.accessible()
@@ -269,7 +269,7 @@ def test_two_tabs_of_one_table(server: Any, folder: Path, browse: Browse, write_
     page.press("All suggestions")
     page.has("got bounds by name")
     page.driver.switch_to.window(first)
-    page.run("arguments[0].focus()", page.one('.grid [data-row="1"][data-column="3"]'))
+    page.focus('.grid [data-row="1"][data-column="3"]')
     page.keys("7", "7", Keys.ENTER)
     page.has("changed in another tab")
     page.has("complete")
@@ -361,7 +361,7 @@ def test_ten_thousand_columns(server: Any, folder: Path, browse: Browse) -> None
     page.open_table(server)
     page.has("10,000 columns to be completed")
     assert len(page.all(".grid .inner .row")) < 60
-    page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="2"]'))
+    page.focus('.grid [data-row="0"][data-column="2"]')
     page.ctrl("a")
     page.has("10,000 selected")
     page.press("Edit…", ".bulk")
@@ -369,7 +369,7 @@ def test_ten_thousand_columns(server: Any, folder: Path, browse: Browse) -> None
     page.type("Highest that could occur", "1", "dialog")
     page.press("Keep", "dialog")
     page.has("Nothing is left open.", 60)
-    page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="0"]'))
+    page.focus('.grid [data-row="0"][data-column="0"]')
     page.ctrl(Keys.END)
     page.wait(lambda: page.run("return document.activeElement.dataset.row") == "9999")
     page.fits()
@@ -434,7 +434,7 @@ def test_hostile_names_are_shown_as_text(server: Any, folder: Path, browse: Brow
     page.press("Open the table")
     page.press("Say what everyone may know")
     page.has("<script>window.hacked=1</script>")
-    page.run("arguments[0].focus()", page.one('.grid [data-row="0"][data-column="0"]'))
+    page.focus('.grid [data-row="0"][data-column="0"]')
     page.ctrl("a")
     copied = page.run(
         "const data = new DataTransfer(); document.activeElement.dispatchEvent(new ClipboardEvent('copy', "
@@ -443,7 +443,7 @@ def test_hostile_names_are_shown_as_text(server: Any, folder: Path, browse: Brow
     assert "\n'=1+1\t" in copied  # a spreadsheet would run it
     assert "\n=1+1" not in copied
     page.keys(Keys.ESCAPE)
-    page.run("arguments[0].click()", page.one('.grid [data-row="0"][data-column="0"]'))
+    page.click('.grid [data-row="0"][data-column="0"]')
     page.has("Lowest that could occur")
     assert page.run("return window.hacked") is None
     assert not page.all("main img, dialog img")

@@ -91,7 +91,7 @@ def test_a_query_of_postgresql_becomes_a_release(
     page.has("got bounds by name")
     if "To be completed" in page.one(".chips").text:  # free text that the draft did not leave out itself
         page.press("To be completed")
-        page.run("arguments[0].click()", page.one(".grid .inner input[type=checkbox]"))
+        page.click(".grid .inner input[type=checkbox]")
         page.press("Leave out", ".bulk")
     page.has("Nothing is left open.")
     page.press("Choose a budget")
