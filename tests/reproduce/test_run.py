@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from gnomon.errors import DataError, GnomonError, OutputError, ParameterError
+from gnomon.evaluation.measure import Measure
 from gnomon.reproduce import plot
 from gnomon.reproduce.experiment import Cell, Experiment, Numbers
 from gnomon.reproduce.results import Journal
@@ -275,3 +276,17 @@ def test_a_figure_without_matplotlib_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ParameterError, match="pip install"):
         plot.figure()
+
+
+def test_one_legend_for_all_panels_that_have_none_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    drawn, panels = plot.figure(3)
+    known = Measure(((1.0,), (2.0,)))
+    for place, axes in enumerate(panels):
+        lines = [plot.Curve(label, [(1.0, known)]) for label in ("both", f"alone {place}")]
+        plot.curves(axes, lines, title="", x="", y="")
+    panels[2].legend()
+    plot.save(drawn, tmp_path)
+    (legend,) = drawn.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["both", "alone 0", "alone 1"]
+    assert panels[0].get_legend() is None

@@ -180,7 +180,6 @@ def draw2(results: Results, folder: Path) -> None:
         real = results.measure(f"{row}, sigma {sigma:g} as captioned", "", "paper", "epsilon delivered")
         if measured is not None and real is not None:
             level(axes[0], measured.mean, f"sigma {sigma:g} (gives epsilon {real.mean:.0f})", colour)
-    axes[0].legend(fontsize=7)
     plot.save(drawn, folder)
 
 

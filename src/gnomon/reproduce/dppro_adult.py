@@ -255,7 +255,6 @@ def draw4(results: Results, folder: Path) -> None:
         if measured is not None:
             level(axes[0], measured.mean, label, colour)
     axes[0].set_yscale("log")
-    axes[0].legend(fontsize=7)
     plot.save(drawn, folder)
 
 
@@ -393,7 +392,6 @@ def draw5(results: Results, folder: Path) -> None:
             if measured is not None:
                 level(panel, measured.mean, label, colour)
         panel.set_ylim(0.0, 0.6)  # intervals of few trials reach far beyond
-        panel.legend(fontsize=6)
     plot.save(drawn, folder)
 
 

@@ -221,9 +221,7 @@ def draw2(results: Results, folder: Path) -> None:
             measured = results.measure(name, "no privacy", "none", part)
             if measured is not None:
                 axis.axhline(measured.mean, linewidth=1, color=colour, label=label)
-        axis.get_legend().remove()
         axis.set_ylim(0.0, 1.02)
-    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
     plot.save(drawn, folder)
 
 
@@ -297,7 +295,6 @@ def draw_budget(results: Results, folder: Path) -> None:
             plot.curves(axis, [plot.Curve(name, points)], title="", x="", y="accuracy", log=points is sound)
     axes[0].set(title="printed noise, epsilon 4", xlabel="share of the budget for the projected rows")
     axes[1].set(title="sound, epsilon 4", xlabel="row_share")
-    axes[0].get_legend().remove()
     plot.save(drawn, folder)
 
 

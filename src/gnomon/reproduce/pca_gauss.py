@@ -190,7 +190,7 @@ def draw_by_alpha(results: Results, folder: Path) -> None:
         rows = dict.fromkeys(cell.row for cell in results.cells if cell.row.startswith(name))
         curves = [
             plot.Curve(
-                f"{row.split(', ', 1)[1]}, {calibration}",
+                f"{', '.join(row.split(', ')[1:-1])}, {calibration}",
                 [(a, results.measure(row, task.metrics[0], calibration, f"alpha = {a:g}")) for a in ALPHAS],
                 style,
                 f"C{place}",
@@ -198,7 +198,8 @@ def draw_by_alpha(results: Results, folder: Path) -> None:
             for place, row in enumerate(rows)
             for calibration, style in (("paper", "o:"), ("sound", "o-"))
         ]
-        plot.curves(axes, curves, title=name, x="alpha, the PCA's share of epsilon", y=task.metrics[0])
+        title = f"{name}, {next(iter(rows)).split(', ')[-1]}"
+        plot.curves(axes, curves, title=title, x="alpha, the PCA's share of epsilon", y=task.metrics[0])
     plot.save(drawn, folder)
 
 

@@ -11,6 +11,7 @@ from gnomon.errors import ParameterError
 from gnomon.evaluation.measure import Measure
 
 WIDTH, HEIGHT = 5.2, 3.8  # inches of one panel
+LETTER, MARK = 0.052, 0.6  # inches of a letter in the legend, and of what stands before a label
 MARKED = 8  # places on a logarithmic axis that are named each
 
 
@@ -30,9 +31,24 @@ def save(drawn: Any, folder: Path, *, dpi: int = 110) -> None:
     """figure.png and figure.svg, the same bytes for the same numbers."""
     from matplotlib import rc_context
 
+    _explain(drawn)
     with rc_context({"svg.hashsalt": "gnomon"}):
         drawn.savefig(folder / "figure.png", dpi=dpi, metadata={"Software": None})
         drawn.savefig(folder / "figure.svg", metadata={"Date": None})
+
+
+def _explain(drawn: Any) -> None:
+    """One legend below all panels, where it covers no curve; a panel with a legend of its own keeps that."""
+    known: dict[str, Any] = {}
+    for axes in drawn.axes:
+        if axes.get_legend() is None:
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                known.setdefault(label, handle)
+    if known:  # a run that was cut short may have measured none of them
+        columns = max(1, int(drawn.get_figwidth() / (MARK + LETTER * max(map(len, known)))))
+        drawn.legend(
+            known.values(), known.keys(), loc="outside lower center", ncols=columns, fontsize=7, frameon=False
+        )
 
 
 @dataclass(frozen=True)
@@ -71,5 +87,3 @@ def curves(axes: Any, drawn: Sequence[Curve], *, title: str, x: str, y: str, log
             axes.set_xticks(places, [f"{at:g}" for at in places])
             axes.set_xticks([], minor=True)
     axes.grid(alpha=0.25)
-    if axes.get_legend_handles_labels()[0]:  # a run that was cut short may have measured none of them
-        axes.legend(fontsize=7)
