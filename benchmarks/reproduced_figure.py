@@ -201,10 +201,13 @@ def drawn(axes: Any, panel: Panel) -> None:
         axes.axvline(panel.real, color="#3a7d44", linestyle="--", linewidth=1.2)
     if panel.floor is not None:
         axes.axvline(panel.floor[1], color="#8a8a8a", linestyle=":", linewidth=1.4)
-        axes.text(panel.floor[1], 3.62, f" {panel.floor[0]}", fontsize=7, color="#5a5a5a", va="bottom")
     axes.set_yticks(range(len(NAMES)), NAMES, fontsize=8)
     axes.set_ylim(len(NAMES) - 0.2, -0.7)
     axes.margins(x=0.15)
+    if panel.floor is not None:  # named on the side with more room
+        side = "right" if panel.floor[1] > sum(axes.get_xlim()) / 2 else "left"
+        style = {"fontsize": 7, "color": "#5a5a5a", "va": "bottom", "ha": side}
+        axes.text(panel.floor[1], 3.62, f" {panel.floor[0]} ", **style)
     axes.set_title(panel.title, fontsize=9, loc="left")
     axes.set_xlabel(f"{panel.axis}; better to the {panel.better}", fontsize=8)
     axes.tick_params(axis="x", labelsize=7)

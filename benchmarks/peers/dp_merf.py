@@ -95,6 +95,15 @@ def synthesise(asked: Asked) -> dict[str, np.ndarray]:
         made[f"x{j}"] = np.where(drawn[len(named) + place] == 1, np.nan, made[f"x{j}"])
     if by_class:
         made[f"c{target}"] = labels.numpy()
+    if asked.check is not None:  # the noisy tables of the label and a category, which are a part of the mean
+        ends = np.cumsum([mean.shape[1] - sum(sizes), *sizes])
+        tables = {
+            (f"c{target}", f"c{j}"): mean[:, ends[k] : ends[k + 1]] * math.sqrt(len(sizes))
+            for k, j in enumerate(named)
+        }
+        asked.check(
+            tables.get, made, {f"c{j}": column["size"] for j, column in enumerate(domain)}, list(tables)
+        )
     return made
 
 
