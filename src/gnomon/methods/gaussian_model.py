@@ -15,8 +15,9 @@ import numpy.typing as npt
 from gnomon.errors import GnomonWarning
 from gnomon.methods.public import Notes, Public
 from gnomon.model.mixture import Mixture
-from gnomon.model.repair import Sums, mixture_of, rows_of
+from gnomon.model.repair import mixture_of, rows_of
 from gnomon.model.shrinkage import signal_share
+from gnomon.model.sums import Sums
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.measure import Measurer
 from gnomon.statistics.frame import Frame

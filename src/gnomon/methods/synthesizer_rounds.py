@@ -24,8 +24,9 @@ from gnomon.model.marginal import (
     refined_bins,
     uniform,
 )
-from gnomon.model.rounds import Cells, Radius, Subspace, Sums, cells, length_grid, radius, subspace
+from gnomon.model.rounds import Cells, Radius, Subspace, cells, length_grid, radius, subspace
 from gnomon.model.shrinkage import shrunk_to_mean, signal_share
+from gnomon.model.sums import Sums
 from gnomon.model.synthetic import UNIFORM, Coordinates, SyntheticModel
 from gnomon.model.tuning import RESOLUTION, Tuning
 from gnomon.privacy.guarantee import PureDP, Spendable
@@ -237,7 +238,7 @@ class View:
         return self.target.blocks
 
     def measure(self, query: Query, loss: Spendable) -> Measurement:
-        return self.data.measure(self.ask(query), loss)
+        return replace(self.data.measure(self.ask(query), loss), query=query)
 
     def frame(self, centre: Floats) -> Frame:
         on = self.on.coordinates
@@ -277,7 +278,7 @@ class View:
         beside = round((t.label if self.plan.by_class else 1) * GRID)
         label, constant = (beside, 0) if self.target.is_class else (0, beside)
         query = Moments("moments of scores and label", frame, self.target, label, constant)
-        sums = moment_sums(query, self.measure(query, self.plan.losses["joint"]))
+        sums = Sums.of(self.measure(query, self.plan.losses["joint"]))
         if self.public.n is None:
             self.rows = max(float(sums.counts.sum()), 1.0)
         most = max(self.plan.dimension, 2) if self.plan.by_class else len(on.centre)
@@ -304,9 +305,7 @@ class View:
             if k > 1
             else Moments("moments by class", frame, self.target, 0, constant, by_class=L > 1)
         )
-        measured = self.measure(query, loss)
-        sums = cell_sums(query, measured) if isinstance(query, CellMoments) else moment_sums(query, measured)
-        return cells(space, centres, around, sums, ball, t)
+        return cells(space, centres, around, Sums.of(self.measure(query, loss)), ball, t)
 
     def _cells(self, space: Subspace, loss: Spendable) -> int:
         """Cells in a class: doubled while the noise of a cell's mean stays small beside the ball."""
@@ -418,18 +417,3 @@ def through_subspace(rows: Rows, model: SyntheticModel, seen: Seen) -> Floats:
             if attribute.indicator is not None:
                 X[X[:, attribute.indicator] > 0, j] = 0.0
     return X
-
-
-def moment_sums(query: Moments, measured: Measurement) -> Sums:
-    """Second moments of the scores; counts and sums stand in the part of the label or of the constant."""
-    p, u = query.frame.n_components, query.units
-    M, off = measured.answer / np.outer(u, u), measured.noise.off_diagonal
-    counts = np.einsum("bii->bi", M)[:, p:].ravel()
-    noise = (off / u[0] ** 2, off / (u[0] * u[-1]), measured.noise.diagonal / u[-1] ** 2)
-    return Sums(M[:, :p, :p], M[:, p:, :p].reshape(-1, p), counts, *noise)
-
-
-def cell_sums(query: CellMoments, measured: Measurement) -> Sums:
-    unit, constant = query.frame.unit, query.constant
-    off, diagonal = measured.noise.off_diagonal, measured.noise.diagonal
-    return Sums(*query.split(measured.answer), off / unit**2, off / (unit * constant), diagonal / constant**2)

@@ -18,26 +18,11 @@ from gnomon.model.shrinkage import (
     signal_share,
     toward,
 )
+from gnomon.model.sums import Sums
 from gnomon.model.tuning import RESOLUTION, Tuning
 
 TINY = RESOLUTION.tiny
 PER_OCTAVE = 2 * 2  # bins of lengths
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Noisy sums over rows z of a unit ball, in natural units, and the standard deviation of each kind.
-
-    second (B, p, p) of z z' by block; first (K, p) of z and counts (K,) by class or cell; diagonal entries of
-    `second` have sqrt(2) times its noise.
-    """
-
-    second: Floats
-    first: Floats
-    counts: Floats
-    second_noise: float
-    first_noise: float
-    count_noise: float
 
 
 @dataclass(frozen=True)
