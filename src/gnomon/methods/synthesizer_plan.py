@@ -62,7 +62,7 @@ class BudgetPlan:
         dimension = class_dimension(rows / blocks, m, blocks, losses["classes"])
         of_class = rows / blocks / max(t.planned * count_noise(columns, losses["third"]), 1 / CELL)
         counted = bins >= t.fewest_bins
-        few = [a for a in attributes(public.encoder, 0) if a.unordered or a.values is not None or a.indicator]
+        few = [a for a in attributes(public.encoder, 0) if a.values is not None or a.indicator]
         found = attributes(public.encoder, min(bins, RESOLUTION.points) if counted else 0)
         left_out = set() if counted or few else {"first"}
         if not (counted and any(a.shaped for a in found if a.first < m)):

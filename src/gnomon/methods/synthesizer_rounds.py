@@ -80,17 +80,17 @@ def measure_coordinates(data: Measurer, public: Public, plan: BudgetPlan) -> Mea
 
 def _located(data: Measurer, ask: Ask, public: Public, plan: BudgetPlan) -> Measured:
     """Where whole columns are too many bins to count: shares of few values and of missing cells alone."""
-    few = tuple(a for a in plan.attributes if _is_few(a) or a.indicator is not None)
+    few = tuple(a for a in plan.attributes if a.values is not None or a.indicator is not None)
     found = {attribute.name: uniform(attribute) for attribute in plan.attributes}
     rows = float(public.rows)
     if "first" in plan.losses:
-        bins = [public_bins(a, plan.tuning) if _is_few(a) else ALL_CELLS for a in few]
+        bins = [public_bins(a, plan.tuning) if a.values is not None else ALL_CELLS for a in few]
         counts = _count(data, ask, "shares of values and of missing cells", few, bins, plan.losses["first"])
         counts = _alike(few, counts)
         if public.n is None:
             rows = max(float(np.mean([one.rows for one in counts])), 1.0)
         for attribute, one in zip(few, counts, strict=True):
-            if _is_few(attribute):
+            if attribute.values is not None:
                 found[attribute.name] = marginal_of(one, rows, plan.tuning)
             else:
                 found[attribute.name] = replace(uniform(attribute), missing=missing_share(one, rows))
@@ -114,10 +114,6 @@ def _alike(few: tuple[Attribute, ...], counts: list[Counts]) -> list[Counts]:
     return counts
 
 
-def _is_few(attribute: Attribute) -> bool:
-    return attribute.unordered or attribute.values is not None
-
-
 def _asking(public: Public, ends: Integers) -> Ask:
     """Queries as they are, or about rows with a numeric target as their last column."""
     return (lambda query: TargetAsColumn(query, ends)) if public.target.is_number else (lambda query: query)
@@ -128,7 +124,7 @@ def _count(
     ask: Ask,
     words: str,
     found: tuple[Attribute, ...],
-    bins: list[Bins | None],
+    bins: list[Bins],
     loss: Spendable,
 ) -> list[Counts]:
     query = Histogram(words, tuple(_binning(a, b) for a, b in zip(found, bins, strict=True)))
@@ -149,9 +145,9 @@ def clear_deviations(bins: int, laplace: bool) -> float:
     return math.log(1 / (2 * chance)) / math.sqrt(2) if laplace else float(ndtri(1 - chance))
 
 
-def _binning(attribute: Attribute, bins: Bins | None) -> Binning:
+def _binning(attribute: Attribute, bins: Bins) -> Binning:
     columns = tuple(range(attribute.first, attribute.columns.stop))
-    return Binning(columns, None if bins is None else bins.ends, attribute.indicator)
+    return Binning(columns, None if attribute.unordered else bins.ends, attribute.indicator)
 
 
 def _coordinates(public: Public, plan: BudgetPlan, found: list[Marginal], rows: float) -> Measured:
