@@ -68,11 +68,14 @@ class Marginal:
         inside = mass + zf[:-1] - zf[1:]
         return float(np.where(self.atom, mass * self.score**2, inside).sum())
 
+    def bin(self, u: Floats) -> npt.NDArray[np.int64]:
+        """The bin that the cell at a share u of the observed rows is in."""
+        return np.clip(np.searchsorted(self.cumulative, u, side="right") - 1, 0, len(self.mass) - 1)
+
     def quantile(self, u: Floats) -> Floats:
         """The cell below which a share u of the observed rows lies."""
-        F = self.cumulative
-        i = np.clip(np.searchsorted(F, u, side="right") - 1, 0, len(self.mass) - 1)
-        within = np.clip((u - F[i]) / np.maximum(self.mass[i], TINY), 0.0, 1.0)
+        i = self.bin(u)
+        within = np.clip((u - self.cumulative[i]) / np.maximum(self.mass[i], TINY), 0.0, 1.0)
         return np.asarray(self.left[i] + within * (self.right[i] - self.left[i]))
 
 
