@@ -13,8 +13,10 @@ from gnomon.errors import ParameterError
 from gnomon.methods.model_release import SAMPLING, ModelRelease
 from gnomon.methods.planning import MethodPlan
 from gnomon.methods.public import Notes, Public
+from gnomon.methods.synthesizer_counts import Rounds, measure_coordinates
+from gnomon.methods.synthesizer_marginals import with_class_marginals
 from gnomon.methods.synthesizer_plan import BudgetPlan, synthesizer_plan
-from gnomon.methods.synthesizer_rounds import Seen, View, measure_coordinates, through_subspace
+from gnomon.methods.synthesizer_rounds import Seen, View, through_subspace
 from gnomon.model.rounds import class_cells
 from gnomon.model.synthetic import SyntheticModel, synthetic_model
 from gnomon.model.tuning import Tuning
@@ -27,12 +29,12 @@ from gnomon.table.source import open_source
 
 def synthesize(data: Measurer, public: Public, plan: BudgetPlan) -> tuple[SyntheticModel, Seen]:
     """Marginals, joint moments of scores, moments by class and cell, counts by class; then a model of all columns."""
-    on = measure_coordinates(data, public, plan)  # two rounds of counting
-    view = View(data, public, plan, on)
+    rounds = Rounds(data, public, plan)
+    view = View(rounds, *measure_coordinates(rounds))  # two rounds of counting
     space = view.joint()  # directions, in a ball that a histogram of lengths chose
     components = view.by_class(space) if plan.by_class else class_cells(space)
     model = synthetic_model(view.located(space), components, view.scaled(space), plan.tuning)
-    return view.with_class_marginals(model.raked(public.rng()), space), view.seen(space)
+    return with_class_marginals(view, model.raked(public.rng()), space), view.seen(space)
 
 
 @dataclass(eq=False, repr=False)

@@ -65,6 +65,17 @@ def _cut(own: Marginal, bins: Bins) -> Marginal:
     return Marginal(left, right, mass / mass.sum(), own.missing)
 
 
+def target_levels(marginal: Marginal, bins: int) -> Floats:
+    """Levels of a numeric target's distribution that its rows are classed by: even, but never within a large atom."""
+    F, step = marginal.cumulative, 1 / bins
+    large = marginal.atom & (marginal.mass > step / 2)
+    levels = np.concatenate([[0.0, 1.0], F[:-1][large], F[1:][large]])
+    for level in np.arange(1, bins) * step:
+        if np.abs(levels - level).min() > step / 2 and not (large & (F[:-1] < level) & (level < F[1:])).any():
+            levels = np.append(levels, level)
+    return np.unique(np.rint(levels / RESOLUTION.tiny) * RESOLUTION.tiny)
+
+
 def target_marginals(marginal: Marginal, levels: Floats, place: int) -> dict[tuple[int, int], Marginal]:
     """The marginal of a numeric target within each of its bins."""
     found = {}

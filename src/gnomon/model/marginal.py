@@ -272,7 +272,7 @@ def _faint(j: int, counts: Counts, n: float, t: Tuning) -> Iterator[tuple[str, F
 
 
 def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | None = None) -> Marginal:
-    share = missing_share(counts, n)
+    share = min(max(counts.missing / n, 0.0), 1 - 1 / max(n, 2.0))
     n = max(n * (1 - share), 1.0)
     if counts.bins.atom.all():
         mass = value_masses(counts.values, counts.noise, n, t)
@@ -292,10 +292,6 @@ def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | No
     return Marginal(counts.bins.left, counts.bins.right, h / h.sum(), share)
 
 
-def missing_share(counts: Counts, n: float) -> float:
-    return min(max(counts.missing / n, 0.0), 1 - 1 / max(n, 2.0))
-
-
 def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Floats:
     """Counts of few values: those that do not stand out share what they have together."""
     faint = h < t.clear * noise
@@ -307,11 +303,3 @@ def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Float
         rest = n - h[faint].sum()
         h[~faint] = np.maximum(onto_simplex(h[~faint], max(rest, 1.0)), LEAST * n)
     return h
-
-
-def uniform(attribute: Attribute) -> Marginal:
-    """The marginal of a column whose counts are not affordable: even between its bounds, or over its values."""
-    if attribute.values is not None:
-        k = len(attribute.values)
-        return Marginal(attribute.values, attribute.values, np.full(k, 1 / k))
-    return Marginal(np.array([-1.0]), np.array([1.0]), np.ones(1))

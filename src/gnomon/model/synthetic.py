@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +10,7 @@ import numpy as np
 from gnomon.model.class_marginals import Latent
 from gnomon.model.columns import Attribute
 from gnomon.model.components import Chain, Choice, Codes, Gaussians, Table
+from gnomon.model.coordinates import UNIFORM, Coordinates
 from gnomon.model.marginal import Marginal
 from gnomon.model.rounds import Cells, Subspace
 from gnomon.model.shrinkage import Floats
@@ -18,26 +18,6 @@ from gnomon.model.tuning import RESOLUTION, Tuning
 
 BATCH, LEAST_BATCH = 2 * 2 * 2 * RESOLUTION.rows, RESOLUTION.least_rows  # rows drawn at once
 TINY = RESOLUTION.tiny
-UNIFORM = math.sqrt(3)  # half the width of a uniform law of variance one
-
-
-@dataclass(frozen=True)
-class Coordinates:
-    """What the coordinates of a row of scores mean.
-
-    attributes and marginals in order; counted: whether the marginals were measured; centre and weight (m,) of the
-    frame; variance (m,) of the coordinates, for a whole column.
-    """
-
-    attributes: tuple[Attribute, ...]
-    marginals: tuple[Marginal, ...]
-    counted: bool
-    centre: Floats
-    weight: Floats
-    variance: Floats
-
-    def __iter__(self) -> Iterator[tuple[Attribute, Marginal]]:
-        return iter(zip(self.attributes, self.marginals, strict=True))
 
 
 @dataclass
@@ -48,11 +28,6 @@ class SyntheticModel:
     gaussians: Gaussians
     chain: Chain | None
     class_marginals: dict[tuple[int, int], Marginal] = field(default_factory=dict)
-
-    @property
-    def numbers(self) -> list[tuple[Attribute, Marginal]]:
-        """Attributes that are Gaussian together and read off their marginals by rank."""
-        return [(a, g) for a, g in self.coordinates if not a.chosen]
 
     def latent(self, j: int) -> Latent:
         """The latent law of one coordinate."""
@@ -89,7 +64,7 @@ class SyntheticModel:
     def decode(self, Z: Floats, chosen: Codes, codes: Codes) -> Floats:
         """Latent rows -> encoded cells."""
         X = np.zeros_like(Z)
-        for attribute, marginal in self.numbers:
+        for attribute, marginal in self.coordinates.numbers:
             j = attribute.first
             X[:, j] = self._cells(Z[:, j], marginal)
             for c in range(int(codes.max(initial=0)) + 1):

@@ -1,0 +1,67 @@
+"""The Synthesizer's third round of counting: marginals of classes, or of all rows, raked to counts at their quantiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gnomon.methods.synthesizer_counts import binning
+from gnomon.methods.synthesizer_plan import count_noise
+from gnomon.methods.synthesizer_rounds import View
+from gnomon.model.class_marginals import class_bins, raked, target_marginals, tilted
+from gnomon.model.columns import Attribute
+from gnomon.model.marginal import Marginal
+from gnomon.model.rounds import Subspace
+from gnomon.model.shrinkage import Floats
+from gnomon.model.synthetic import SyntheticModel
+from gnomon.statistics.queries import ClassHistogram, Histogram
+from gnomon.table.rows import CELL
+
+Marginals = dict[tuple[int, int], Marginal]  # by class and column
+
+
+def with_class_marginals(view: View, model: SyntheticModel, space: Subspace) -> SyntheticModel:
+    """Marginals of all rows, or of classes once these are tilted to their moments, raked to a third count."""
+    plan, on, L = view.plan, model.coordinates, view.classes
+    if not plan.counted:
+        return model
+    shaped = [a for a in on.attributes if a.shaped and a.first < view.public.m]
+    if not plan.of_classes:
+        known = _raked(view, shaped, {(0, a.first): g for a, g in on}, np.array([view.rows]))
+        on = replace(on, marginals=tuple(known.get((0, a.first), g) for a, g in on))
+        model = replace(model, coordinates=on)
+    if L == 1:
+        return model
+    own: Marginals = {}
+    for a, g in on.numbers:
+        if a.first < view.public.m:
+            masses = tilted(g, model.latent(a.first), L)
+            own |= {(c, a.first): replace(g, mass=masses[c]) for c in range(L)}
+        else:
+            own |= target_marginals(g, view.levels, a.first)
+    if plan.of_classes:
+        own |= _raked(view, shaped, own, space.counts)
+    return replace(model, class_marginals=own)
+
+
+def _raked(view: View, shaped: list[Attribute], known: Marginals, rows: Floats) -> Marginals:
+    """Marginals of classes, or of all rows as one class, raked to noisy counts in bins at their quantiles."""
+    if not shaped:
+        return {}
+    t, loss = view.plan.tuning, view.plan.losses["third"]
+    noise = max(count_noise(len(shaped), loss), 1 / CELL)
+    most = rows / (t.planned * noise)
+    bins = [[class_bins(a, known[c, a.first], most[c], t) for a in shaped] for c in range(len(rows))]
+    binnings = tuple(tuple(binning(a, b) for a, b in zip(shaped, of, strict=True)) for of in bins)
+    if len(rows) > 1:
+        by_class = ClassHistogram("counts by class", binnings)
+        answers = by_class.split(view.measure("third", by_class).answer)
+    else:
+        of_all = Histogram("third counts", binnings[0])
+        answers = [[h[0] for h in of_all.split(view.measure("third", of_all).answer)]]
+    return {
+        (c, a.first): raked(known[c, a.first], b, h.astype(np.float64), noise, float(rows[c]), t)
+        for c, of in enumerate(answers)
+        for a, b, h in zip(shaped, bins[c], of, strict=True)
+    }
