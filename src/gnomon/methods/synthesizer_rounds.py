@@ -6,23 +6,21 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
 
 from gnomon.methods.synthesizer_counts import WHOLE, Rounds
-from gnomon.methods.synthesizer_plan import doubled
+from gnomon.methods.synthesizer_plan import doubled, moment_deviation
 from gnomon.model.class_marginals import target_levels
 from gnomon.model.coordinates import UNIFORM, Coordinates
-from gnomon.model.rounds import Cells, Radius, Subspace, cells, length_grid, radius, subspace
+from gnomon.model.mixture import Mixture
+from gnomon.model.rounds import Radius, Subspace, cells, length_grid, radius, subspace
 from gnomon.model.shrinkage import Floats, signal_share
 from gnomon.model.sums import Sums
-from gnomon.model.synthetic import SyntheticModel
 from gnomon.privacy.guarantee import PureDP
 from gnomon.privacy.measure import Measurement
-from gnomon.privacy.mechanism import moment_noise
 from gnomon.statistics.frame import Frame
 from gnomon.statistics.grid import GRID
 from gnomon.statistics.queries import CellMoments, Lengths, Moments, Query, RowSum
-from gnomon.table.rows import CELL, Rows
+from gnomon.table.rows import CELL
 from gnomon.table.target import Target
 
 
@@ -93,7 +91,7 @@ class View:
         most = max(self.plan.dimension, 2) if self.plan.by_class else len(on.centre)
         return subspace(sums, ball, self.rows, most, t)
 
-    def by_class(self, space: Subspace) -> Cells:
+    def by_class(self, space: Subspace) -> Mixture:
         """Second moments by class, with sums and counts by cell of the class, around centres that the model itself has."""
         t, k = self.plan.tuning, self._cells(space)
         centres, around = space.cell_centres(k, self.public.rng())
@@ -118,22 +116,23 @@ class View:
         t, P, loss = self.plan.tuning, space.dimension, self.plan.losses["classes"]
         if isinstance(loss, PureDP):
             return 1
-        ball = GRID**2 + (GRID // 2) ** 2
-        noise = moment_noise(P + 1, loss, ball=ball, blocks=2).law.off_diagonal / GRID**2 * 2
+        noise = moment_deviation(P + 1, loss, 1 / 2, 2) * 2
         return doubled(noise * math.sqrt(P) * self.classes / self.rows, t.parts, t)
 
     def located(self, space: Subspace) -> Subspace:
         """The subspace with its centre seen from the coordinates' own."""
         return replace(space, centre=space.centre + (self.location - self.on.centre) * self.on.weight)
 
-    def seen(self, space: Subspace) -> Seen:
-        """The view of `transform`, which rows without a target have too."""
-        m, whole = self.public.m, self.frame(self.location)
-        frame = Frame(
-            whole.centre[:m], whole.weight[:m], np.zeros((1, m)), np.ones(1),
-            scores=whole.scores[:m], missing=whole.missing,
-        )  # fmt: skip
-        return Seen(frame, space.centre[:m], np.asarray(np.linalg.qr(space.basis[:m])[0]), self.rows)
+    def seen(self, space: Subspace) -> Frame:
+        """The subspace in which `transform` shows rows, which have no target."""
+        m, whole = self.public.m, self.frame(self.location + space.centre / self.on.weight)
+        basis = np.asarray(np.linalg.qr(space.basis[:m])[0])
+        return replace(
+            whole.project(basis, radius=1.0),
+            centre=whole.centre[:m],
+            weight=whole.weight[:m],
+            scores=whole.scores[:m],
+        )
 
     def scaled(self, space: Subspace) -> Coordinates:
         """The coordinates; where no marginal was counted, with the variances that the joint moments show."""
@@ -142,32 +141,3 @@ class View:
             return on
         seen = np.clip(space.variances / on.weight**2, self.plan.tuning.least * on.variance, on.variance)
         return replace(on, variance=seen)
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """How rows look in the subspace: the frame of their scores without a numeric target, the centre and the basis.
-
-    rows  how many there are: the public number, or the measured one.
-    """
-
-    frame: Frame
-    centre: Floats
-    basis: Floats
-    rows: float
-
-
-def through_subspace(rows: Rows, model: SyntheticModel, seen: Seen) -> Floats:
-    """Encoded cells in which numbers are what their scores in the subspace stand for."""
-    Y = seen.frame.components(rows) - seen.centre
-    scores = (Y @ seen.basis) @ seen.basis.T + seen.centre
-    scores = scores / seen.frame.weight + seen.frame.centre
-    X = rows.X.copy()
-    for attribute, marginal in model.coordinates.numbers:
-        j = attribute.first
-        if j < X.shape[1]:
-            z = scores[:, j]
-            X[:, j] = marginal.quantile(ndtr(z)) if model.coordinates.counted else np.clip(z / UNIFORM, -1, 1)
-            if attribute.indicator is not None:
-                X[X[:, attribute.indicator] > 0, j] = 0.0
-    return X

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from gnomon.model.columns import Attribute
 from gnomon.model.marginal import Marginal
@@ -64,6 +65,17 @@ class Coordinates:
         """Pairs of a column that may be missing and its indicator."""
         marks = [(a, a.indicator) for a in self.attributes if a.indicator is not None]
         return tuple((j, i) for a, i in marks for j in range(a.first, a.columns.stop))
+
+    def read(self, X: Floats, scores: Floats) -> Floats:
+        """Encoded cells in which numbers are what their scores stand for."""
+        X = X.copy()
+        for attribute, marginal in self.numbers:
+            if (j := attribute.first) < X.shape[1]:
+                z = scores[:, j]
+                X[:, j] = marginal.quantile(ndtr(z)) if self.counted else np.clip(z / UNIFORM, -1, 1)
+                if attribute.indicator is not None:
+                    X[X[:, attribute.indicator] > 0, j] = 0.0
+        return X
 
     def scores(self, t: Tuning) -> tuple[ScoreMap | None, ...]:
         """The score map of each coordinate, none for categories and indicators."""

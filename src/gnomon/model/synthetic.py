@@ -12,7 +12,8 @@ from gnomon.model.columns import Attribute
 from gnomon.model.components import Chain, Choice, Codes, Gaussians, Table
 from gnomon.model.coordinates import UNIFORM, Coordinates
 from gnomon.model.marginal import Marginal
-from gnomon.model.rounds import Cells, Subspace
+from gnomon.model.mixture import Mixture
+from gnomon.model.rounds import Subspace
 from gnomon.model.shrinkage import Floats
 from gnomon.model.tuning import RESOLUTION, Tuning
 
@@ -88,7 +89,7 @@ class SyntheticModel:
         return np.asarray(np.clip(z / UNIFORM, -1.0, 1.0))
 
 
-def synthetic_model(space: Subspace, cells: Cells, on: Coordinates, t: Tuning) -> SyntheticModel:
+def synthetic_model(space: Subspace, cells: Mixture, on: Coordinates, t: Tuning) -> SyntheticModel:
     """Components of the subspace, with what lies outside it, over all coordinates; then discrete attributes in a chain."""
     model = _over_all(space, cells, on)
     choices = [choice for attribute, marginal in on for choice in _choices(attribute, marginal)]
@@ -107,13 +108,14 @@ def synthetic_model(space: Subspace, cells: Cells, on: Coordinates, t: Tuning) -
     return SyntheticModel(on, model, Chain(model, covariances, choices, numbers))
 
 
-def _over_all(space: Subspace, cells: Cells, on: Coordinates) -> Gaussians:
+def _over_all(space: Subspace, cells: Mixture, on: Coordinates) -> Gaussians:
     """Loadings by class inside the subspace, the shrunk covariance outside it, and what each column still lacks."""
     m, lift = len(on.centre), space.basis / space.scale
     means = space.centre + cells.means @ lift.T
     jitter = np.eye(lift.shape[1])
+    _, first = np.unique(cells.classes, return_index=True)  # cells of a class have its covariance
     loadings = np.stack(
-        [lift @ np.linalg.cholesky(S + TINY * np.trace(S) * jitter) for S in cells.covariances]
+        [lift @ np.linalg.cholesky(S + TINY * np.trace(S) * jitter) for S in cells.covariances[first]]
     )
     outside = np.eye(m) - space.basis @ space.basis.T
     raw, U = np.linalg.eigh(outside @ space.covariance @ outside)
