@@ -16,8 +16,8 @@ from gnomon.model.marginal import (
     marginals,
     public_bins,
     refined_bins,
-    value_masses,
 )
+from gnomon.model.shrinkage import value_masses
 from gnomon.model.tuning import Tuning
 from gnomon.table.rows import CELL
 

@@ -69,7 +69,7 @@ def located(data: Measurer, public: Public, start: Frame, loss: Spendable) -> Fr
     count = CONSTANT if public.n is None else 0
     query = Location("sum, squared length and original length of the projected rows", start, BESIDE, count)
     measured = data.measure(query, loss)
-    n = max(1.0, measured.answer[-1] / count) if public.n is None else public.n
+    n = public.n_or(measured.answer[-1] / max(count, 1))
     p = start.n_components
     mean, std = measured.answer / n, measured.noise.diagonal / n
     centre, radius = ball_around(mean[:p] / start.unit, mean[p] * GRID / start.unit**2, std / start.unit)

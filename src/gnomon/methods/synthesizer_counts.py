@@ -64,7 +64,7 @@ def _counted(rounds: Rounds) -> tuple[list[Marginal], float]:
     bins = [refined_bins(a, counts, plan.bins, t) for a, counts in zip(plan.attributes, first, strict=True)]
     second = _count(rounds, "second", "counts at the quantiles", plan.attributes, bins)
     counts = [combined(a, b) for a, b in zip(first, second, strict=True)]
-    rows = _rows(rounds.public, counts)
+    rows = rounds.public.n_or(float(np.mean([one.rows for one in counts])))
     return marginals(counts, rows, t), rows
 
 
@@ -76,15 +76,9 @@ def _shares(rounds: Rounds) -> tuple[list[Marginal], float]:
         return [EVEN] * len(every), float(rounds.public.rows)
     bins = [Bins(WHOLE, EVEN.left, EVEN.right) if a.values is None else public_bins(a, t) for a in few]
     counts = _alike(few, _count(rounds, "first", "shares of values and of missing cells", few, bins))
-    rows = _rows(rounds.public, counts)
+    rows = rounds.public.n_or(float(np.mean([one.rows for one in counts])))
     known = {a.name: marginal_of(one, rows, t) for a, one in zip(few, counts, strict=True)}
     return [known.get(a.name, EVEN) for a in every], rows
-
-
-def _rows(public: Public, counts: list[Counts]) -> float:
-    """How many there are, where that is private by the mean of all columns."""
-    counted = float(np.mean([one.rows for one in counts]))
-    return max(counted, 1.0) if public.n is None else float(public.n)
 
 
 def _alike(few: tuple[Attribute, ...], counts: list[Counts]) -> list[Counts]:

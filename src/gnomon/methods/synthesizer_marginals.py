@@ -52,16 +52,15 @@ def _raked(view: View, shaped: list[Attribute], known: Marginals, rows: Floats) 
     t, loss = view.plan.tuning, view.plan.losses["third"]
     noise = max(count_noise(len(shaped), loss), 1 / CELL)
     most = rows / (t.planned * noise)
-    bins = [[class_bins(a, known[c, a.first], most[c], t) for a in shaped] for c in range(len(rows))]
-    binnings = tuple(tuple(binning(a, b) for a, b in zip(shaped, of, strict=True)) for of in bins)
-    if len(rows) > 1:
-        by_class = ClassHistogram("counts by class", binnings)
-        answers = by_class.split(view.measure("third", by_class).answer)
-    else:
-        of_all = Histogram("third counts", binnings[0])
-        answers = [[h[0] for h in of_all.split(view.measure("third", of_all).answer)]]
+    places = [(c, a) for c in range(len(rows)) for a in shaped]
+    bins = [class_bins(a, known[c, a.first], most[c], t) for c, a in places]
+    binnings = [binning(a, b) for (_, a), b in zip(places, bins, strict=True)]
+    by_class = tuple(tuple(binnings[i : i + len(shaped)]) for i in range(0, len(bins), len(shaped)))
+    several = len(rows) > 1
+    query = ClassHistogram("counts by class", by_class) if several else Histogram("third counts", by_class[0])
+    answer = view.measure("third", query).answer.ravel().astype(np.float64)
+    counts = np.split(answer, np.cumsum([len(b) for b in bins])[:-1])
     return {
-        (c, a.first): raked(known[c, a.first], b, h.astype(np.float64), noise, float(rows[c]), t)
-        for c, of in enumerate(answers)
-        for a, b, h in zip(shaped, bins[c], of, strict=True)
+        (c, a.first): raked(known[c, a.first], b, h, noise, float(rows[c]), t)
+        for (c, a), b, h in zip(places, bins, counts, strict=True)
     }

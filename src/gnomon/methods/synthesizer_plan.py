@@ -23,8 +23,6 @@ from gnomon.statistics.queries import Histogram
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import CELL
 
-ROUNDS = ("first", "second", "lengths", "joint", "class_lengths", "classes", "third")
-
 
 @dataclass(frozen=True)
 class BudgetPlan:
@@ -78,15 +76,13 @@ class BudgetPlan:
 
 def _shares(public: Public, t: Tuning) -> dict[str, float]:
     """Shares of all rounds. That of lengths grows until a few of their bins would stand out of the noise."""
-    counts = (t.counts / 2, t.counts / 2)
-    rest = (t.joint, t.class_lengths, t.classes, t.third)
-    shares = dict(zip(ROUNDS, (*counts, t.lengths, *rest), strict=True))
+    shares = {"first": t.counts / 2, "second": t.counts / 2, "lengths": t.lengths, "joint": t.joint}
+    shares |= {"class_lengths": t.class_lengths, "classes": t.classes, "third": t.third}
     noise = count_noise(1, split(public.budget, shares)["lengths"])
     wanted = 2 * t.fewest_bins * noise / public.rows
     lengths = float(np.clip(t.lengths * wanted**2, t.lengths, t.fewest_bins * t.lengths))
-    return {name: share * (1 - lengths) / (1 - t.lengths) for name, share in shares.items()} | {
-        "lengths": lengths
-    }
+    others = {name: share * (1 - lengths) / (1 - t.lengths) for name, share in shares.items()}
+    return others | {"lengths": lengths}
 
 
 def _without(shares: dict[str, float], left_out: set[str]) -> dict[str, float]:

@@ -61,7 +61,7 @@ class View:
         query = RowSum("sum of the scores", self.frame(on.centre).zoom(np.zeros((1, m)), longest), GRID)
         measured = self.measure("second", query)
         sums, noise = measured.answer[0] / query.units, measured.noise.diagonal / query.units[0]
-        self.rows = self.rows if self.public.n is not None else max(float(sums[-1]), 1.0)
+        self.rows = self.public.n_or(sums[-1])
         mean, noise = sums[:-1] * longest / self.rows, noise * longest / self.rows
         return np.asarray(on.centre + signal_share(float(mean @ mean), m * noise**2) * mean / on.weight)
 
@@ -86,8 +86,7 @@ class View:
         label, constant = (beside, 0) if self.target.is_class else (0, beside)
         query = Moments("moments of scores and label", frame, self.target, label, constant)
         sums = Sums.of(self.measure("joint", query))
-        if self.public.n is None:
-            self.rows = max(float(sums.counts.sum()), 1.0)
+        self.rows = self.public.n_or(sums.counts.sum())
         most = max(self.plan.dimension, 2) if self.plan.by_class else len(on.centre)
         return subspace(sums, ball, self.rows, most, t)
 

@@ -8,7 +8,7 @@ over all columns together (the mean of noisy counts is unbiased).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,11 +18,12 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
-from gnomon.model.shrinkage import onto_simplex, posterior_means, shrunk_to_mean
+from gnomon.model.shrinkage import onto_simplex, posterior_means, value_masses
 from gnomon.model.tuning import RESOLUTION, Tuning
 
 TINY = np.finfo(np.float64).tiny
 LEAST = RESOLUTION.tiny  # a mass that stands for none, so that quantiles are defined everywhere
+NOTHING: Mapping[int, float] = {}
 
 
 def normal_density(z: Floats) -> Floats:
@@ -271,35 +272,19 @@ def _faint(j: int, counts: Counts, n: float, t: Tuning) -> Iterator[tuple[str, F
             yield "beside", Faint(j, places, width / width.sum(), count, math.sqrt(here * share))
 
 
-def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | None = None) -> Marginal:
+def marginal_of(counts: Counts, n: float, t: Tuning, tail: Mapping[int, float] = NOTHING) -> Marginal:
+    """The marginal that noisy counts show, with rows in some bins that all columns together tell."""
     share = min(max(counts.missing / n, 0.0), 1 - 1 / max(n, 2.0))
     n = max(n * (1 - share), 1.0)
     if counts.bins.atom.all():
         mass = value_masses(counts.values, counts.noise, n, t)
         return Marginal(counts.bins.left, counts.bins.right, mass / mass.sum(), share)
-    h = counts.believed(t)
-    if tail:
-        places, rows = np.array(list(tail)), np.array(list(tail.values()))
-        rows *= min(1.0, n / 2 / max(float(rows.sum()), 1.0))
-        h[places] = 0.0
-        h = onto_simplex(h, n - float(rows.sum())) * (h > 0)
-        h[places] = rows
-    else:
-        h = onto_simplex(h, n) * (h > 0)
+    h, places, rows = counts.believed(t), list(tail), np.array(list(tail.values()))
+    rows *= min(1.0, n / 2 / max(float(rows.sum()), 1.0))
+    h[places] = 0.0
+    h = onto_simplex(h, n - float(rows.sum())) * (h > 0)
+    h[places] = rows
     if not (h > 0).any():  # noise alone: even between the bounds
         h = counts.bins.right - counts.bins.left
     h = np.maximum(h / h.sum(), LEAST)
     return Marginal(counts.bins.left, counts.bins.right, h / h.sum(), share)
-
-
-def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Floats:
-    """Counts of few values: those that do not stand out share what they have together."""
-    faint = h < t.clear * noise
-    h = h.copy()
-    if faint.any():
-        h[faint] = shrunk_to_mean(h[faint], noise)
-    h = np.maximum(h, LEAST * n)
-    if (~faint).any():  # the frequent values take up what is left of n
-        rest = n - h[faint].sum()
-        h[~faint] = np.maximum(onto_simplex(h[~faint], max(rest, 1.0)), LEAST * n)
-    return h

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from gnomon.model.marginal import value_masses
 from gnomon.model.mixture import Mixture
 from gnomon.model.shrinkage import (
     Floats,
@@ -17,6 +16,7 @@ from gnomon.model.shrinkage import (
     shrunk_to_mean,
     signal_share,
     toward,
+    value_masses,
 )
 from gnomon.model.sums import Sums
 from gnomon.model.tuning import RESOLUTION, Tuning

@@ -66,14 +66,7 @@ class SyntheticModel:
         """Latent rows -> encoded cells."""
         X = np.zeros_like(Z)
         for attribute, marginal in self.coordinates.numbers:
-            j = attribute.first
-            X[:, j] = self._cells(Z[:, j], marginal)
-            for c in range(int(codes.max(initial=0)) + 1):
-                own, mine = self.class_marginals.get((c, j)), codes == c
-                if own is not None and mine.any():
-                    z = Z[mine, j]
-                    law = z if len(z) >= RESOLUTION.points else self.latent(j).quantiles(c, LEAST_BATCH)
-                    X[mine, j] = Table.by_rank(law, own)(z)
+            X[:, attribute.first] = self._cells(attribute.first, Z[:, attribute.first], codes, marginal)
         for place, choice in enumerate(self.chain.choices if self.chain else ()):
             X[:, choice.columns] = choice.cells[chosen[:, place]]
         for attribute in self.coordinates.attributes:
@@ -83,10 +76,21 @@ class SyntheticModel:
                 X[X[:, attribute.indicator] > 0, attribute.columns] = 0.0
         return X
 
-    def _cells(self, z: Floats, marginal: Marginal) -> Floats:
-        if self.coordinates.counted:
-            return Table.by_rank(z, marginal)(z)
-        return np.asarray(np.clip(z / UNIFORM, -1.0, 1.0))
+    def _cells(self, j: int, z: Floats, codes: Codes, marginal: Marginal) -> Floats:
+        """Cells of a number by rank: within a class that has a marginal of its own, else among all rows."""
+        if not self.coordinates.counted:
+            return np.asarray(np.clip(z / UNIFORM, -1.0, 1.0))
+        x, rest = np.empty_like(z), np.ones(len(z), dtype=bool)
+        for c in np.unique(codes).tolist():
+            own, mine = self.class_marginals.get((c, j)), codes == c
+            if own is not None:
+                few = np.count_nonzero(mine) < RESOLUTION.points
+                law = self.latent(j).quantiles(c, LEAST_BATCH) if few else z[mine]
+                x[mine] = Table.by_rank(law, own)(z[mine])
+                rest &= ~mine
+        if rest.any():
+            x[rest] = Table.by_rank(z, marginal)(z[rest])
+        return x
 
 
 def synthetic_model(space: Subspace, cells: Mixture, on: Coordinates, t: Tuning) -> SyntheticModel:
