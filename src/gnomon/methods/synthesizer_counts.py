@@ -24,7 +24,6 @@ from gnomon.model.marginal import (
 from gnomon.model.shrinkage import shrunk_to_mean
 from gnomon.privacy.guarantee import PureDP
 from gnomon.privacy.measure import Measurement, Measurer
-from gnomon.statistics.frame import Binning
 from gnomon.statistics.grid import Integers
 from gnomon.statistics.queries import Histogram, Query, TargetAsColumn
 from gnomon.table.rows import CELL
@@ -97,7 +96,7 @@ def _alike(few: tuple[Attribute, ...], counts: list[Counts]) -> list[Counts]:
 def _count(
     rounds: Rounds, name: str, words: str, found: tuple[Attribute, ...], bins: list[Bins]
 ) -> list[Counts]:
-    query = Histogram(words, tuple(binning(a, b) for a, b in zip(found, bins, strict=True)))
+    query = Histogram(words, tuple(a.binning(b) for a, b in zip(found, bins, strict=True)))
     measured = rounds.measure(name, query)
     deviations = clear_deviations(query.bins, isinstance(rounds.plan.losses[name], PureDP))
     counts = []
@@ -112,8 +111,3 @@ def clear_deviations(bins: int, laplace: bool) -> float:
     """The deviations of noise that half a bin of so many is expected to exceed."""
     chance = 1 / (2 * max(bins, 2))
     return math.log(1 / (2 * chance)) / math.sqrt(2) if laplace else float(ndtri(1 - chance))
-
-
-def binning(attribute: Attribute, bins: Bins) -> Binning:
-    columns = tuple(range(attribute.first, attribute.columns.stop))
-    return Binning(columns, None if attribute.unordered else bins.ends, attribute.indicator)

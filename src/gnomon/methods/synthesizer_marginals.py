@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gnomon.methods.synthesizer_counts import binning
 from gnomon.methods.synthesizer_plan import count_noise
 from gnomon.methods.synthesizer_rounds import View
 from gnomon.model.class_marginals import class_bins, raked, target_marginals, tilted
@@ -54,7 +53,7 @@ def _raked(view: View, shaped: list[Attribute], known: Marginals, rows: Floats) 
     most = rows / (t.planned * noise)
     places = [(c, a) for c in range(len(rows)) for a in shaped]
     bins = [class_bins(a, known[c, a.first], most[c], t) for c, a in places]
-    binnings = [binning(a, b) for (_, a), b in zip(places, bins, strict=True)]
+    binnings = [a.binning(b) for (_, a), b in zip(places, bins, strict=True)]
     by_class = tuple(tuple(binnings[i : i + len(shaped)]) for i in range(0, len(bins), len(shaped)))
     several = len(rows) > 1
     query = ClassHistogram("counts by class", by_class) if several else Histogram("third counts", by_class[0])

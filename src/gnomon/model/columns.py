@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gnomon.statistics.frame import Binning
 from gnomon.table.codec import codec
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder, Group
@@ -49,6 +50,11 @@ class Attribute:
     def chosen(self) -> bool:
         """Whether its values are drawn by chance, one of few; others are numbers, read off a marginal by rank."""
         return self.unordered or (self.values is not None and len(self.values) == 2)
+
+    def binning(self, bins: Bins) -> Binning:
+        """Which of these bins a row falls into."""
+        columns = tuple(range(self.first, self.columns.stop))
+        return Binning(columns, None if self.unordered else bins.ends, self.indicator)
 
     @property
     def shaped(self) -> bool:
