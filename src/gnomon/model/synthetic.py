@@ -81,7 +81,7 @@ class SyntheticModel:
         if not self.coordinates.counted:
             return np.asarray(np.clip(z / UNIFORM, -1.0, 1.0))
         x, rest = np.empty_like(z), np.ones(len(z), dtype=bool)
-        for c in np.unique(codes).tolist():
+        for c in np.flatnonzero(np.bincount(codes)).tolist():
             own, mine = self.class_marginals.get((c, j)), codes == c
             if own is not None:
                 few = np.count_nonzero(mine) < RESOLUTION.points
