@@ -220,6 +220,28 @@ def first_version() -> None:
     save(figure, "utility/first-version")
 
 
+def synthesizer() -> None:
+    head, *rows = tables("utility/synthesizer")[0][1]
+    places = np.arange(len(rows))[::-1]
+    figure, axis = plt.subplots(figsize=(7.5, 0.26 * len(rows) + 0.9), layout="constrained")
+    drawn = {"epsilon 1": ("o", BLUE), "epsilon 4": ("s", SAND), "real rows": ("|", "black")}
+    for name, (mark, colour) in drawn.items():
+        values = [number(row[head.index(name)]) for row in rows]
+        axis.scatter(
+            values, places, marker=mark, color=colour, s=70 if mark == "|" else 26, zorder=2, label=name
+        )
+    for place, row in zip(places, rows, strict=True):
+        across = [number(row[head.index(name)]) for name in drawn]
+        axis.hlines(place, min(across), max(across), color=GREY, linewidth=0.8, zorder=1)
+    axis.set_yticks(places, [f"{row[0]} ({row[1]})" for row in rows], fontsize=8)
+    axis.set(
+        xlabel="score on real rows, mean of four learners (rows of the table in brackets)", xlim=(0, 1.02)
+    )
+    axis.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
+    axis.spines[["top", "right"]].set_visible(False)
+    save(figure, "utility/synthesizer")
+
+
 def main() -> None:
     first_version()
     ron_gauss()
@@ -235,13 +257,7 @@ def main() -> None:
         log=True,
     )
     engines()
-    bars(
-        "utility/synthesizer",
-        16,
-        0,
-        {3: "released rows, epsilon 1", 10: "real rows"},
-        "mean of four learners",
-    )
+    synthesizer()
     bars("verdicts", 0, 0, {2: "measured", 1: "wanted"}, "% of columns")
     bars("journey", 0, 0, {2: "edits", 3: "processor seconds, init to release"}, "edits, seconds")
     bars("replay-pairs", 0, slice(0, 2), {5: "worst pair"}, "share of what is charged (1: all of it)")
