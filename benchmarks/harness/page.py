@@ -145,7 +145,7 @@ def _compact(mine: Groups, theirs: Groups, ceiling: Groups) -> list[str]:
         cells = [name, f"{_real(ceiling, name).mean('rows'):,.0f}", SCORE[TABLES[name].task]]
         for group in (first[name], four.get(name), _real(ceiling, name).beside(first[name]), before[name]):
             cells.append("" if group is None else pair(interval(list(group.means().values()))))
-        text.append(_line([*cells, f"{verdict}, {pair(gaps[name], sign=True)}"]))
+        text.append(_line([*cells, f"{verdict} {mean:+.3f}"]))
     return [*text, ""]
 
 
