@@ -88,7 +88,7 @@ def test_what_is_broken_fails_the_build(tmp_path: Path, page: str, says: str) ->
         (tmp_path / name).write_text("# A page\n")
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[0]
     settings = settings.replace("paths: [src]", f"paths: [{ROOT / 'src'}]").replace(
-        "extra_css: [assets/site.css]\n", ""
+        "extra_css: [assets/site.css]\nextra_javascript: [assets/site.js]\n", ""
     )
     (tmp_path / "mkdocs.yml").write_text(re.sub(r"  (?:logo|favicon): .*\n", "", settings))
     (tmp_path / "docs/index.md").write_text(f"# A site\n\n{page}\n")
