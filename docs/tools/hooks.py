@@ -28,8 +28,12 @@ ROOT = Path(__file__).parents[2]
 OUTSIDE = {"CONTRIBUTING.md": "about/contributing.md", "CHANGELOG.md": "about/changelog.md"}
 OUTSIDE["SECURITY.md"] = "about/security.md"
 WIDE = 7  # columns of a table
-_LONG_NAME = re.compile(r"^\| \w+_\w+ \|", re.MULTILINE)  # of a table, in its first column: a phone breaks it there
-_FIGURE = re.compile(r"^!\[[^\]]*\]\(([^)]+\.png)\)$", re.MULTILINE)  # alone on its line: a link to its full size
+_LONG_NAME = re.compile(
+    r"^\| \w+_\w+ \|", re.MULTILINE
+)  # of a table, in its first column: a phone breaks it there
+_FIGURE = re.compile(
+    r"^!\[[^\]]*\]\(([^)]+\.png)\)$", re.MULTILINE
+)  # alone on its line: a link to its full size
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
 

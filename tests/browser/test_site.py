@@ -32,6 +32,7 @@ LOOKED_AT += (
     "explanation/proofs/moments",
     "results/utility/synthesizer",
 )
+WIDTHS = (1280, 390)
 PAPERS = {"A4": (8.27, 11.69), "Letter": (8.5, 11)}
 
 
@@ -51,7 +52,7 @@ def page(browse: Callable[..., Any]) -> Any:
 
 
 def test_no_page_of_the_site_is_wider_than_its_screen(site: Path, page: Any) -> None:
-    for width in (1280, 390):
+    for width in WIDTHS:
         page.look(replace(page.usual, width=width))
         for path in sorted(site.rglob("*.html")):
             page.driver.get(path.as_uri())
@@ -63,8 +64,15 @@ def test_no_page_of_the_site_is_wider_than_its_screen(site: Path, page: Any) -> 
 def test_a_page_of_the_site_is_accessible_on_a_desktop_and_a_phone_in_light_and_dark(
     site: Path, page: Any, name: str
 ) -> None:
-    page.driver.get((site / f"{name}.html").as_uri())
-    page.step(f"site-{name.replace('/', '-')}")
+    for width in WIDTHS:
+        for dark in (False, True):
+            page.look(replace(page.usual, width=width, dark=dark))
+            page.driver.get((site / "404.html").as_uri())
+            page.run("localStorage.clear()")
+            page.driver.get((site / f"{name}.html").as_uri())  # the scheme is chosen when a page is opened
+            page.drawn()
+            assert page.run("return document.body.dataset.mdColorScheme") == ("slate" if dark else "default")
+            page.accessible()
 
 
 @pytest.mark.parametrize("columns", [3, 300])

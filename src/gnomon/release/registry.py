@@ -2,8 +2,8 @@
 
 Field names follow the template of the OpenDP deployments registry (https://registry.opendp.org,
 https://github.com/opendp/deployments-registry-data), whose authors align their terms with the draft of NIST SP 800-226,
-"Guidelines for Evaluating Differential Privacy Guarantees". The texts are ours. What a certificate cannot know, such as who the
-curator is, stays empty for the publisher to fill in.
+"Guidelines for Evaluating Differential Privacy Guarantees". The texts are ours. What a certificate cannot know, such as who
+the curator is, stays empty for the publisher to fill in.
 """
 
 from __future__ import annotations
