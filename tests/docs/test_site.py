@@ -55,6 +55,13 @@ def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(site: Path) -
 
 
 @needs_site
+def test_a_reader_of_the_site_gets_the_notebook_of_a_tutorial(site: Path) -> None:
+    for name in notebooks.TUTORIALS:
+        assert re.search(rf'href="?{name}\.ipynb', (site / f"tutorials/{name}.html").read_text(encoding="utf-8"))
+        assert (site / f"tutorials/{name}.ipynb").read_text(encoding="utf-8") == notebooks.notebook_text(name)
+
+
+@needs_site
 def test_the_reference_shows_every_public_name_with_types_and_an_example(site: Path) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in (site / "reference/api").glob("*.html"))
     homes = [(gn, gn._HOMES), (gn.baseline, gn.baseline._HOMES)]
