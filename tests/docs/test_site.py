@@ -55,9 +55,23 @@ def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(site: Path) -
 
 
 @needs_site
+def test_no_mark_of_markdown_is_left_and_none_was_made_of_a_formula(site: Path) -> None:
+    """`|D|_*` outside of backticks turned a line into italics, and lost its stars."""
+    for page in site.rglob("*.html"):
+        article = page.read_text(encoding="utf-8").split("<article", 1)[-1].split("</article>")[0]
+        for emphasised in re.findall(r"<(?:em|strong)>(.*?)</(?:em|strong)>", article, re.DOTALL):
+            assert not re.search(r"&lt;|&gt;|[=|^]", emphasised), f"{page.name}: {emphasised}"
+        plain = re.sub(r"<(pre|code)\b.*?</\1>|<[^>]+>", "", article, flags=re.DOTALL)
+        left = re.search(r".*(?:\*\*|`|\]\().*", plain)
+        assert left is None, f"{page.name}: {left.group()}"
+
+
+@needs_site
 def test_a_reader_of_the_site_gets_the_notebook_of_a_tutorial(site: Path) -> None:
     for name in notebooks.TUTORIALS:
-        assert re.search(rf'href="?{name}\.ipynb', (site / f"tutorials/{name}.html").read_text(encoding="utf-8"))
+        assert re.search(
+            rf'href="?{name}\.ipynb', (site / f"tutorials/{name}.html").read_text(encoding="utf-8")
+        )
         assert (site / f"tutorials/{name}.ipynb").read_text(encoding="utf-8") == notebooks.notebook_text(name)
 
 
