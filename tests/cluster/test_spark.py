@@ -23,9 +23,11 @@ from gnomon.engine.spark import SparkEngine
 from gnomon.engine.spark_frame import SparkSource
 from gnomon.engine.spark_session import problems
 from gnomon.errors import DataError, EngineError, ParameterError
+from gnomon.methods import METHODS
 from gnomon.table.schema import Schema
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+TOLD: dict[str, Any] = {"epsilon": np.inf, "not_private": True, "random_state": 1}
 
 
 @pytest.fixture
@@ -152,6 +154,28 @@ def test_types_without_a_form_are_refused_by_name_and_otherwise_left_alone(
     assert "SECRET" not in said.out + said.err
 
 
+READ = {
+    "duration": ("make_dt_interval(0, 0, 0, id)", pa.duration("us")),
+    "decimal": ("CAST(id AS DECIMAL(38, 2))", pa.decimal128(38, 2)),
+    "zoneless time": ("timestamp_ntz'2020-01-01 00:00:00'", pa.timestamp("us")),
+    "bytes": ("CAST('a' AS BINARY)", pa.binary()),
+    "array": ("array(id, id)", pa.list_(pa.int64())),
+    "record": ("named_struct('a', id)", pa.struct([("a", pa.int64())])),
+    "nothing": ("NULL", pa.null()),
+}
+
+
+def test_odd_types_are_read_as_on_one_machine(cluster: Any, engine: SparkEngine) -> None:
+    odd = [f"{told} AS `{kind}`" for kind, (told, _) in READ.items()]
+    frame = engine.session.range(0, 60, 1, 3).selectExpr(*odd, "CAST(id % 9 AS DOUBLE) AS x")
+    declared = "".join(f'[columns."{name}"]\nkind = "number"\nlow = 0\nhigh = 9\n' for name in frame.columns)
+    table, exact = frame.toArrow(), {**TOLD, "schema": Schema.loads(declared)}
+    assert [table.schema.field(k).type.id for k in READ] == [expected.id for _, expected in READ.values()]
+    here = METHODS["ron-gauss"](**exact).fit(table)
+    there = METHODS["ron-gauss"](**exact).fit(frame, engine=engine)
+    assert all(np.array_equal(a.value, b.value) for a, b in zip(here.answers_, there.answers_, strict=True))
+
+
 def test_random_rows_that_are_dealt_out_are_what_was_verified(
     cluster: Any, engine: SparkEngine, table: pd.DataFrame, schema: Schema
 ) -> None:
@@ -226,6 +250,94 @@ session.stop()
 """
 
 
+SPECULATION = """
+import os, sys, time
+from collections import Counter
+import cloudpickle, pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from gnomon.engine.local import LOCAL
+from gnomon.engine.spark import SparkEngine
+from gnomon.engine.spark_frame import SparkSource
+from gnomon.statistics.queries import Count
+from gnomon.table.encode import Encoder, RawRows
+from gnomon.table.schema import Schema
+from gnomon.table.source import open_source
+
+folder, url = sys.argv[1:]
+table = pq.read_table(folder + "/t.parquet")
+chosen = table["x"][0].as_py()
+
+def dawdle(work):  # in the first attempt, so that Spark starts a copy
+    path = f"{folder}/tried-{work}"
+    if os.path.exists(path):
+        open(path + "-again", "w").close()
+    else:
+        open(path, "w").close()
+        time.sleep(8)
+
+class Slow:
+    portable = True
+    def __init__(self, encoder):
+        self.encoder, self.layout = encoder, encoder.layout
+    def encode(self, batch):
+        if batch["x"][0].as_py() == chosen:
+            dawdle("encode")
+        return self.encoder.encode(batch)
+
+class SlowCount(Count):
+    def of_batch(self, rows):
+        dawdle("fold")
+        return super().of_batch(rows)
+
+def slow(batches):
+    for batch in batches:
+        if chosen in batch["x"].to_pylist():
+            dawdle("frame")
+        yield batch
+
+class ByValue:
+    def __init__(self, thing):
+        self.told = cloudpickle.dumps(thing)
+    def __reduce__(self):
+        return cloudpickle.loads, (self.told,)
+    def __getattr__(self, name):
+        return getattr(cloudpickle.loads(self.told), name)
+
+def rows_of(kept):
+    return Counter(row.tobytes() for part in kept.parts() for row in part.load().cells)
+
+def cells_of(source):
+    return sorted(x for batch in source.batches(["x"]) for x in batch["x"].to_pylist())
+
+told = {"speculation": "true", "speculation.interval": "100ms"}
+told |= {"speculation.multiplier": "1.1", "speculation.quantile": "0.2"}
+told |= {"executor.cores": "1", "cores.max": "2", "executor.memory": "512m", "driver.host": "127.0.0.1"}
+told |= {"ui.enabled": "false", "log.level": "OFF"}
+builder = SparkSession.builder.master(url)
+for key, value in told.items():
+    builder = builder.config("spark." + key, value)
+session = builder.getOrCreate()
+engine, schema = SparkEngine(session=session, place=folder), Schema.load(folder + "/schema.toml")
+encoder = Encoder(schema)
+raw = RawRows(open_source(folder + "/t.parquet"), tuple(encoder.columns))
+kept = engine.encode(raw, ByValue(Slow(encoder)), stage="x")
+once = rows_of(kept)
+assert once == rows_of(LOCAL.encode(raw, encoder, stage="x"))
+assert int(engine.fold(kept, ByValue(SlowCount("rows")), stage="x")) == table.num_rows == kept.n
+frame = session.createDataFrame(table).repartition(6)
+source = SparkSource(frame.mapInArrow(slow, frame.schema), schema)
+source.engine(engine)
+assert source.n_rows() == table.num_rows and cells_of(source) == sorted(table["x"].to_pylist())
+time.sleep(9)  # by now whoever was slow, and lives, has tried to commit
+assert rows_of(kept) == once and cells_of(source) == sorted(table["x"].to_pylist())
+assert len([name for name in os.listdir(kept.folder.path) if "." not in name]) == 1 + len({b.path for b in kept.blocks})
+for work in ("encode", "fold", "frame"):
+    assert os.path.exists(f"{folder}/tried-{work}-again"), f"Spark made no copy of a task: {work}"
+del kept, source
+session.stop()
+"""
+
+
 @pytest.fixture
 def release(table: pd.DataFrame, schema: Schema, persons: Schema, leftovers: Path) -> Any:
     pq.write_table(pa.Table.from_pandas(table), leftovers / "t.parquet", row_group_size=500)
@@ -256,6 +368,14 @@ def test_a_release_on_a_master(spark_processes: Any, release: Any, leftovers: Pa
     done = release(RELEASE, spark_processes.master, PYSPARK_PYTHON=sys.executable)
     assert done.returncode == 0, done.stderr
     assert (leftovers / "out" / "report.html").exists()
+
+
+def test_speculative_copies_of_tasks_commit_and_count_every_record_once(
+    spark_processes: Any, release: Any, leftovers: Path
+) -> None:
+    """Of the encoding, of a fold and of a frame: the slow attempt and its copy both run, and one of them stands."""
+    done = release(SPECULATION, spark_processes.master, PYSPARK_PYTHON=sys.executable)
+    assert done.returncode == 0, done.stderr
 
 
 def test_connect(spark_processes: Any, release: Any, leftovers: Path) -> None:
