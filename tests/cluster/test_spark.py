@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -74,6 +75,13 @@ def test_a_persisted_frame_is_refused_and_so_is_what_is_made_of_it(
     source = SparkSource(frame, schema)
     source.engine(engine)
     assert source.n_rows() == len(table)
+    frame.createOrReplaceTempView("ward")
+    engine.session.sql("CACHE TABLE ward")  # persisted by a name, and shown by another one in a plan
+    source = SparkSource(engine.session.table("ward"), schema)
+    source.engine(engine)
+    with pytest.raises(EngineError, match="A persisted frame cannot be released: a part that is lost"):
+        source.n_rows()
+    engine.session.catalog.uncacheTable("ward")
 
 
 class Slow:
@@ -115,17 +123,52 @@ def test_a_frame_whose_executor_is_lost_holds_every_row_once(
         assert sorted(x for b in source.batches(["x"]) for x in b["x"].to_pylist()) == sorted(table["x"])
 
 
-def test_what_a_frame_complains_about_is_a_sentence_without_cells(
-    cluster: Any, engine: SparkEngine, table: pd.DataFrame, schema: Schema
-) -> None:
-    def boom(cell: float) -> float:
-        raise ValueError(f"1-800-SECRET {cell}")
+def boom(cell: float) -> float:
+    raise ValueError(f"1-800-SECRET {cell}")
 
-    source = SparkSource(cluster.frame(table, 2).withColumn("x", sql.udf(boom, "double")("x")), schema)
+
+@pytest.mark.parametrize("by", ["a function", "SQL", "columns"])
+def test_what_a_frame_complains_about_is_a_sentence_without_cells(
+    cluster: Any,
+    engine: SparkEngine,
+    table: pd.DataFrame,
+    schema: Schema,
+    by: str,
+    capfd: pytest.CaptureFixture[str],
+    by_value: Any,
+) -> None:
+    """PySpark itself writes what SQL complains about to the standard error, cells and all."""
+    failing = {
+        "a function": sql.udf(lambda cell: boom(cell), "double")("x"),
+        "SQL": sql.expr("CAST(secret AS INT)"),
+        "columns": sql.col("secret").cast("int"),
+    }
+    source = SparkSource(cluster.frame(table, 2).withColumn("x", failing[by]), schema)
     source.engine(engine)
     with pytest.raises(EngineError, match=r"^The Spark cluster could not do its work \(\w+\)\.$") as caught:
         source.n_rows()
     assert caught.value.__cause__ is None
+    said = capfd.readouterr()
+    assert "SECRET" not in said.out + said.err
+
+
+def test_columns_are_read_by_their_place_whatever_they_are_called(
+    cluster: Any, engine: SparkEngine, table: pd.DataFrame
+) -> None:
+    """For SQL some of these are one name, or none."""
+    names = ["a.b `c`", "größe", "X", "x", "a.b `c` hash", "hash", "c0"]
+    frame = cluster.frame(table, 3).select(*(sql.expr(f"x + {i}") for i in range(len(names)))).toDF(*names)
+    for i, name in enumerate(names):
+        declared = Schema.loads(f'[columns."{name}"]\nkind = "number"\nlow = 0\nhigh = 20\n')
+        source = SparkSource(frame, declared)
+        source.engine(engine)
+        found = sorted(x for batch in source.batches([name]) for x in batch[name].to_pylist())
+        assert found == sorted(table["x"] + i)
+
+
+def test_a_stream_is_refused(cluster: Any, engine: SparkEngine) -> None:
+    with pytest.raises(DataError, match="A streaming frame has no end"):
+        SparkSource(engine.session.readStream.format("rate").load())
 
 
 ODD = {
@@ -200,6 +243,13 @@ def test_a_cluster_that_is_not_there_is_a_sentence_in_time(address: str) -> None
     with pytest.raises(EngineError, match=r"^The Spark cluster cannot be reached; check its address\.$"):
         SparkEngine(address)
     assert time.monotonic() - started < 15
+    silent = socket.create_server(("127.0.0.1", 0))  # it takes connections, and says nothing
+    with (
+        silent,
+        pytest.raises(EngineError, match=r"^The Spark cluster cannot be reached; check its address\.$"),
+    ):
+        SparkEngine(f"sc://127.0.0.1:{silent.getsockname()[1]}")
+    assert time.monotonic() - started < 30
     with pytest.raises(ParameterError, match="begins with spark://") as caught:
         SparkEngine("token:SECRET")
     assert "SECRET" not in str(caught.value)
@@ -251,9 +301,9 @@ session.stop()
 
 
 SPECULATION = """
-import os, sys, time
+import os, secrets, sys, time
 from collections import Counter
-import cloudpickle, pyarrow.parquet as pq
+import cloudpickle, numpy as np, pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from gnomon.engine.local import LOCAL
 from gnomon.engine.spark import SparkEngine
@@ -273,7 +323,7 @@ def dawdle(work):  # in the first attempt, so that Spark starts a copy
         open(path + "-again", "w").close()
     else:
         open(path, "w").close()
-        time.sleep(8)
+        time.sleep(6)
 
 class Slow:
     portable = True
@@ -286,8 +336,16 @@ class Slow:
 
 class SlowCount(Count):
     def of_batch(self, rows):
-        dawdle("fold")
+        if rows.cells[0].tobytes() == first:
+            dawdle("fold")
         return super().of_batch(rows)
+
+class SlowNoise:
+    def __call__(self, rows):
+        noise = np.array([[secrets.randbits(60)] for _ in range(len(rows))])
+        if rows.cells[0].tobytes() == first:
+            dawdle("noise")
+        return noise
 
 def slow(batches):
     for batch in batches:
@@ -321,17 +379,20 @@ engine, schema = SparkEngine(session=session, place=folder), Schema.load(folder 
 encoder = Encoder(schema)
 raw = RawRows(open_source(folder + "/t.parquet"), tuple(encoder.columns))
 kept = engine.encode(raw, ByValue(Slow(encoder)), stage="x")
-once = rows_of(kept)
+once, first = rows_of(kept), next(kept.parts()).load().cells[0].tobytes()
 assert once == rows_of(LOCAL.encode(raw, encoder, stage="x"))
 assert int(engine.fold(kept, ByValue(SlowCount("rows")), stage="x")) == table.num_rows == kept.n
+drawn = []
+engine.write(kept, ByValue(SlowNoise()), drawn.append, stage="x")
+assert sum(map(len, drawn)) == len(np.unique(np.concatenate(drawn))) == kept.n
 frame = session.createDataFrame(table).repartition(6)
 source = SparkSource(frame.mapInArrow(slow, frame.schema), schema)
 source.engine(engine)
 assert source.n_rows() == table.num_rows and cells_of(source) == sorted(table["x"].to_pylist())
-time.sleep(9)  # by now whoever was slow, and lives, has tried to commit
+time.sleep(7)  # by now whoever was slow, and lives, has tried to commit
 assert rows_of(kept) == once and cells_of(source) == sorted(table["x"].to_pylist())
 assert len([name for name in os.listdir(kept.folder.path) if "." not in name]) == 1 + len({b.path for b in kept.blocks})
-for work in ("encode", "fold", "frame"):
+for work in ("encode", "fold", "noise", "frame"):
     assert os.path.exists(f"{folder}/tried-{work}-again"), f"Spark made no copy of a task: {work}"
 del kept, source
 session.stop()
@@ -373,7 +434,7 @@ def test_a_release_on_a_master(spark_processes: Any, release: Any, leftovers: Pa
 def test_speculative_copies_of_tasks_commit_and_count_every_record_once(
     spark_processes: Any, release: Any, leftovers: Path
 ) -> None:
-    """Of the encoding, of a fold and of a frame: the slow attempt and its copy both run, and one of them stands."""
+    """Of the encoding, a fold, noisy rows and a frame: the slow attempt and its copy both run, and one of them stands."""
     done = release(SPECULATION, spark_processes.master, PYSPARK_PYTHON=sys.executable)
     assert done.returncode == 0, done.stderr
 
@@ -387,19 +448,40 @@ def test_connect(spark_processes: Any, release: Any, leftovers: Path) -> None:
     assert (leftovers / "out" / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        (
-            "[PYTHON_VERSION_MISMATCH] Python in worker has different version",
-            "another version of Python than the",
-        ),
-        ("ModuleNotFoundError: No module named 'gnomon'", "lacks gnomon; install the same version there"),
-    ],
-)
-def test_a_worker_that_cannot_start_is_a_sentence(said: str, sentence: str) -> None:
-    with pytest.raises(EngineError, match=sentence) as caught, problems():
-        raise RuntimeError(f"{said} 1-800-SECRET")
+START = """
+from gnomon.engine.spark import SparkEngine
+try:
+    SparkEngine("local[1]")
+except Exception as refusal:
+    print(type(refusal).__name__, refusal)
+"""
+OTHERS = {
+    "gnomon.py": (
+        "raise ModuleNotFoundError(\"No module named 'gnomon'\")\n",
+        "EngineError A worker of the Spark cluster lacks gnomon; install the same version there",
+    ),
+    "gnomon-0.0.0.dist-info/METADATA": (
+        "Metadata-Version: 2.1\nName: gnomon\nVersion: 0.0.0\n",
+        "EngineError A worker has gnomon 0.0.0 and the driver ",
+    ),
+}
+
+
+@pytest.mark.parametrize("file", OTHERS)
+def test_a_worker_with_other_versions_is_a_sentence(release: Any, tmp_path: Path, file: str) -> None:
+    """Its Python finds this file before all others."""
+    content, sentence = OTHERS[file]
+    (tmp_path / "other" / file).parent.mkdir(parents=True)
+    (tmp_path / "other" / file).write_text(content)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}/other:$PYTHONPATH exec {sys.executable} "$@"\n')
+    python.chmod(0o700)
+    assert release(START, "", PYSPARK_PYTHON=str(python)).stdout.startswith(sentence)
+
+
+def test_a_worker_with_another_python_is_a_sentence() -> None:
+    with pytest.raises(EngineError, match="another version of Python than the") as caught, problems():
+        raise RuntimeError("[PYTHON_VERSION_MISMATCH] Python in worker has different version 1-800-SECRET")
     assert "SECRET" not in str(caught.value)
 
 
