@@ -456,6 +456,10 @@ except Exception as refusal:
     print(type(refusal).__name__, refusal)
 """
 OTHERS = {
+    "nothing": (
+        "",
+        "EngineError A worker of the Spark cluster has no Python at the path that PYSPARK_PYTHON names;",
+    ),
     "gnomon.py": (
         "raise ModuleNotFoundError(\"No module named 'gnomon'\")\n",
         "EngineError A worker of the Spark cluster lacks gnomon; install the same version there",
@@ -474,8 +478,9 @@ def test_a_worker_with_other_versions_is_a_sentence(release: Any, tmp_path: Path
     (tmp_path / "other" / file).parent.mkdir(parents=True)
     (tmp_path / "other" / file).write_text(content)
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}/other:$PYTHONPATH exec {sys.executable} "$@"\n')
-    python.chmod(0o700)
+    if "." in file:
+        python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}/other:$PYTHONPATH exec {sys.executable} "$@"\n')
+        python.chmod(0o700)
     assert release(START, "", PYSPARK_PYTHON=str(python)).stdout.startswith(sentence)
 
 

@@ -26,6 +26,14 @@ PATIENCE = 10.0  # seconds for a connection
 LOOK = 0.5  # seconds between two looks at a job
 CONNECT_PORT = 15002
 UNREACHED = "The Spark cluster cannot be reached; check its address."
+KNOWN = {
+    "No module named 'gnomon": "A worker of the Spark cluster lacks gnomon; install the same version there, and set "
+    "PYSPARK_PYTHON to the Python that has it.",
+    "PYTHON_VERSION_MISMATCH": "A worker of the Spark cluster has another version of Python than the driver; install the "
+    "same version there, and set PYSPARK_PYTHON to it.",
+    "Cannot run program": "A worker of the Spark cluster has no Python at the path that PYSPARK_PYTHON names; set it to "
+    "the Python that has gnomon there.",
+}
 QUOTING = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 SETTINGS = {"spark.app.name": "gnomon", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -104,16 +112,9 @@ def problems() -> Iterator[None]:
     except Exception as problem:
         if os.environ.get("GNOMON_DEBUG"):
             raise
-        if "No module named 'gnomon" in str(problem):
-            raise EngineError(
-                "A worker of the Spark cluster lacks gnomon; install the same version there, and set PYSPARK_PYTHON to the "
-                "Python that has it."
-            ) from None
-        if "PYTHON_VERSION_MISMATCH" in str(problem):
-            raise EngineError(
-                "A worker of the Spark cluster has another version of Python than the driver; install the same version "
-                "there, and set PYSPARK_PYTHON to it."
-            ) from None
+        for sign, sentence in KNOWN.items():
+            if sign in str(problem):
+                raise EngineError(sentence) from None
         raise EngineError(f"The Spark cluster could not do its work ({type(problem).__name__}).") from None
 
 
