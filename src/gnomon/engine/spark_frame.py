@@ -40,9 +40,8 @@ class SparkSource(StagedSource):
     kind, runs_on = "spark", SparkEngine
 
     def __init__(self, frame: Any, schema: Schema | None = None) -> None:
-        names = frame.columns
-        unique_names(names, self.label)
         with problems():
+            unique_names(names := frame.columns, self.label)
             if frame.isStreaming:
                 raise DataError(
                     "A streaming frame has no end; write it to a table or to files, and release those."
