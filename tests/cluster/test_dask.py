@@ -173,15 +173,16 @@ def test_odd_types_are_read_as_on_one_machine(engine: DaskEngine) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_a_sentence() -> None:
-    quickly = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
-    with quickly, pytest.raises(EngineError, match="cannot be reached"):
+    quickly = {"distributed.comm.timeouts.connect": "1s"}
+    with dask.config.set(quickly), pytest.raises(EngineError, match="cannot be reached"):
         DaskEngine("tcp://127.0.0.1:9")
-    with quickly, socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections, and says nothing
-        port = silent.getsockname()[1]
+    silent = socket.create_server(("127.0.0.1", 0))  # it takes connections, and says nothing
+    address = f"127.0.0.1:{silent.getsockname()[1]}"
+    with silent, dask.config.set(quickly):
         with pytest.raises(EngineError, match="cannot be reached"):
-            DaskEngine(f"tcp://127.0.0.1:{port}")
+            DaskEngine(f"tcp://{address}")
         with pytest.raises(EngineError, match="begins with tls://, which needs certificates"):
-            DaskEngine(f"tls://127.0.0.1:{port}")
+            DaskEngine(f"tls://{address}")
     for address in ("nonsense", "tcp://nobody", "tcp://me:secret@x", "/tmp/x:1"):
         with pytest.raises(ParameterError, match="has the form tcp://host:port") as caught:
             DaskEngine(address)
