@@ -325,14 +325,14 @@ def show(out: Path) -> None:
     pairs, climbed, above = (sum(line[name] for line in held) for name in ("pairs", "climbed", "above"))
     seconds = round(sum(line["seconds"] for line in held))
     print(
-        f"{len(held)} cases, {pairs:,} random pairs, {climbed:,} more in climbs, {above} above their charge."
+        f"{len(held)} cases, {pairs:,} random pairs, {climbed:,} more by ascent, {above} above their charge."
     )
     print(f"{seconds} s of processor time.\n")
     groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for line in held:
         groups[line["method"], line["unit"]].append(line)
     print(
-        "| method | unit | random pairs | in climbs | whole, at random | whole, worst | single steps, worst |"
+        "| method | unit | random pairs | by ascent | whole, at random | whole, worst | single steps, worst |"
     )
     print("|---|---|---:|---:|---:|---:|---|")
     for (method, unit), some in groups.items():

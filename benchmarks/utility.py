@@ -5,6 +5,7 @@
     python benchmarks/utility.py run --data DIR --out FILE --method real [...]     the same learners on real rows
     python benchmarks/utility.py run --data DIR --out FILE --method PEER [...]     another tool, or gnomon beside them
     python benchmarks/utility.py show FILE [--against FILE] [--tier full] [--tables ...] [--epsilon ...] [--delta ...]
+    python benchmarks/utility.py page                                              the two pages of docs/results/utility
     python benchmarks/utility.py tables                                            names, targets and bounds
 
 Protocol. A table is cut 80/20 by the split's number. The method is fitted on the larger part with the schema of
@@ -224,6 +225,21 @@ def run(told: argparse.Namespace) -> None:
     print("nothing is left to run")
 
 
+def pages() -> dict[str, str]:
+    """The pages of the synthesizer and of the first version, from the lines that are kept."""
+    from harness import page
+    from harness.summary import groups
+
+    def kept(*names: str) -> Any:
+        return groups([line for name in names for line in read(RESULTS / f"{name}.jsonl")])
+
+    real, first = kept("real-rows"), kept("first-version", "first-version-pure")
+    return {
+        DEFAULT: page.synthesizer(kept(DEFAULT), first, real),
+        "first-version": page.first_version(first, real),
+    }
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -232,6 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     runs = commands.add_parser("run", help="add what FILE lacks")
     shows = commands.add_parser("show", help="print what FILE holds")
     commands.add_parser("tables", help="print the tables")
+    commands.add_parser("page", help="write the pages of docs/results/utility from the lines beside them")
     for one in (runs, shows):
         one.add_argument("--tier", choices=list(TIERS), default="quick" if one is runs else None)
         one.add_argument("--tables", help="names with commas between them; all by default")
@@ -257,6 +274,11 @@ def main(argv: list[str] | None = None) -> int:
     if told.command == "tables":
         for table in TABLES.values():
             print(f"{table.name}: {table.target} ({table.task}); bounds from {table.bounds}")
+        return 0
+    if told.command == "page":
+        for name, text in pages().items():
+            (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+            print(RESULTS / f"{name}.md")
         return 0
     told.tables = told.tables.split(",") if told.tables else list(TABLES)
     unknown = [name for name in told.tables if name not in TABLES]

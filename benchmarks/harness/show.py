@@ -11,30 +11,44 @@ from harness.learners import TIERS
 from harness.summary import Cell, Group, Groups, Line, difference, groups, interval, pair
 from harness.tables import TABLES
 
+Budget = tuple[str, str, float | None, float | None]  # tier, method, epsilon, delta
+
 
 def show(told: argparse.Namespace, lines: list[Line], against: list[Line], real: list[Line]) -> str:
     mine = {cell: group for cell, group in groups(lines).items() if _wanted(told, cell)}
     theirs, ceiling = groups(against), groups(real)
     text = []
-    order = list(TABLES)
-    budgets = sorted(
-        {(cell[0], cell[4], cell[2], cell[3]) for cell in mine},
-        key=lambda b: (list(TIERS).index(b[0]), b[1], b[3] or 0, b[2] or 0),
-    )
-    for tier, method, epsilon, delta in budgets:
-        chosen = {
-            c[1]: g for c, g in mine.items() if (c[0], c[4], c[2], c[3]) == (tier, method, epsilon, delta)
-        }
-        budget = "" if epsilon is None else f", epsilon {epsilon:g}, delta {delta:g}"
-        text += [f"## {method}, {tier} tier{budget}", ""]
-        text += _scores(tier, epsilon, delta, chosen, theirs, ceiling, order)
-        text += _likeness(tier, chosen, ceiling, order)
+    for budget in budgets(mine):
+        tier, method, *_ = budget
+        text += [f"## {method}, {tier} tier{said(budget)}", "", *long_tables(budget, mine, theirs, ceiling)]
     refused = [line for line in lines if "refused" in line]
     text += [
         f"- refused: {line['table']}, epsilon {line['epsilon']:g}: {line['refused']}" for line in refused
     ]
     text += floors.report(mine, theirs, ceiling)
     return "\n".join(text)
+
+
+def budgets(mine: Groups) -> list[Budget]:
+    """What was run, in the order of a page."""
+    return sorted(
+        {(cell[0], cell[4], cell[2], cell[3]) for cell in mine},
+        key=lambda b: (list(TIERS).index(b[0]), b[1], b[3] or 0, b[2] or 0),
+    )
+
+
+def said(budget: Budget) -> str:
+    _, _, epsilon, delta = budget
+    return "" if epsilon is None else f", epsilon {epsilon:g}, delta {delta:g}"
+
+
+def long_tables(budget: Budget, mine: Groups, theirs: Groups, ceiling: Groups) -> list[str]:
+    """Every table at one budget: scores, then likeness."""
+    tier, _, epsilon, delta = budget
+    chosen = {c[1]: g for c, g in mine.items() if (c[0], c[4], c[2], c[3]) == budget}
+    order = list(TABLES)
+    text = _scores(tier, epsilon, delta, chosen, theirs, ceiling, order)
+    return text + _likeness(tier, chosen, ceiling, order)
 
 
 def _wanted(told: argparse.Namespace, cell: Cell) -> bool:

@@ -47,8 +47,8 @@ def save(figure, page: str) -> None:
 
 def ron_gauss() -> None:
     found = [one for one in tables("ron-gauss") if one[1][0][:2] == ["epsilon", "delta"]]
-    figure, axes = plt.subplots(1, len(found), figsize=(3.3 * len(found), 3.2), layout="constrained")
-    for axis, (heading, (head, *rows)) in zip(axes, found, strict=True):
+    figure, grid = plt.subplots(2, len(found) // 2, figsize=(7.5, 6.2), layout="constrained")
+    for axis, (heading, (head, *rows)) in zip(grid.flat, found, strict=True):
         sizes = [int(cell) for cell in head[2:-1]]
         shades = plt.cm.viridis(np.linspace(0, 0.85, len(rows)))
         for row, colour in zip(rows, shades, strict=True):
@@ -80,17 +80,19 @@ def ron_gauss() -> None:
         )
         axis.set_xticks(sizes, head[2:-1])
         axis.minorticks_off()
-        axis.legend(frameon=False, fontsize=6.5, loc="lower right")
-    axes[0].set_ylabel("accuracy on real rows")
+        axis.legend(frameon=False, fontsize=7, loc="best")
+    for axis in grid[:, 0]:
+        axis.set_ylabel("accuracy on real rows")
     save(figure, "ron-gauss")
 
 
 def dprp() -> None:
     head, *rows = tables("dprp")[1][1]
     names = list(dict.fromkeys(row[0] for row in rows))
-    figure, axes = plt.subplots(
-        1, len(names), figsize=(1.9 * len(names), 2.9), sharey=True, layout="constrained"
-    )
+    figure, grid = plt.subplots(2, 4, figsize=(7.5, 4.6), sharey=True, layout="constrained")
+    axes = grid.flat[: len(names)]
+    for axis in grid.flat[len(names) :]:
+        axis.axis("off")
     for axis, name in zip(axes, names, strict=True):
         mine = [row for row in rows if row[0] == name]
         epsilons = [number(row[1]) for row in mine]
@@ -108,8 +110,10 @@ def dprp() -> None:
         axis.plot(epsilons, [number(row[8]) for row in mine], color=GREY, linestyle=":", label="chance")
         axis.set_title(name.replace("_", " ").replace("breast cancer ", "bc "), fontsize=8)
         axis.set_xlabel("epsilon")
-    axes[0].set(ylabel="AUPRC", ylim=(0, 1.02))
-    axes[0].legend(frameon=False, fontsize=7, loc="lower left")
+    axes[0].set(ylim=(0, 1.02))
+    for axis in grid[:, 0]:
+        axis.set_ylabel("AUPRC")
+    grid.flat[-1].legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=9, loc="center")
     assert head[5] == "AUPRC"
     save(figure, "dprp")
 
@@ -220,6 +224,28 @@ def first_version() -> None:
     save(figure, "utility/first-version")
 
 
+def synthesizer() -> None:
+    head, *rows = tables("utility/synthesizer")[0][1]
+    places = np.arange(len(rows))[::-1]
+    figure, axis = plt.subplots(figsize=(7.5, 0.26 * len(rows) + 0.9), layout="constrained")
+    drawn = {"epsilon 1": ("o", BLUE), "epsilon 4": ("s", SAND), "real rows": ("|", "black")}
+    for name, (mark, colour) in drawn.items():
+        values = [number(row[head.index(name)]) for row in rows]
+        axis.scatter(
+            values, places, marker=mark, color=colour, s=70 if mark == "|" else 26, zorder=2, label=name
+        )
+    for place, row in zip(places, rows, strict=True):
+        across = [number(row[head.index(name)]) for name in drawn]
+        axis.hlines(place, min(across), max(across), color=GREY, linewidth=0.8, zorder=1)
+    axis.set_yticks(places, [f"{row[0]} ({row[1]})" for row in rows], fontsize=8)
+    axis.set(
+        xlabel="score on real rows, mean of four learners (rows of the table in brackets)", xlim=(0, 1.02)
+    )
+    axis.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
+    axis.spines[["top", "right"]].set_visible(False)
+    save(figure, "utility/synthesizer")
+
+
 def main() -> None:
     first_version()
     ron_gauss()
@@ -235,13 +261,7 @@ def main() -> None:
         log=True,
     )
     engines()
-    bars(
-        "utility/synthesizer",
-        16,
-        0,
-        {3: "released rows, epsilon 1", 10: "real rows"},
-        "mean of four learners",
-    )
+    synthesizer()
     bars("verdicts", 0, 0, {2: "measured", 1: "wanted"}, "% of columns")
     bars("journey", 0, 0, {2: "edits", 3: "processor seconds, init to release"}, "edits, seconds")
     bars("replay-pairs", 0, slice(0, 2), {5: "worst pair"}, "share of what is charged (1: all of it)")

@@ -3,6 +3,7 @@
 - CONTRIBUTING, CHANGELOG and SECURITY stand at the root of the repository and are pages of the site too.
 - Each tutorial has a notebook, made from its page.
 - An example that no test executes fails the build.
+- A figure is a link to itself at full size, for a phone.
 - A number keeps its interval on its line, and a page with a wide table has the room of its table of contents.
 """
 
@@ -27,6 +28,12 @@ ROOT = Path(__file__).parents[2]
 OUTSIDE = {"CONTRIBUTING.md": "about/contributing.md", "CHANGELOG.md": "about/changelog.md"}
 OUTSIDE["SECURITY.md"] = "about/security.md"
 WIDE = 7  # columns of a table
+_LONG_NAME = re.compile(
+    r"^\| \w+_\w+ \|", re.MULTILINE
+)  # of a table, in its first column: a phone breaks it there
+_FIGURE = re.compile(
+    r"^!\[[^\]]*\]\(([^)]+\.png)\)$", re.MULTILINE
+)  # alone on its line: a link to its full size
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
 
@@ -46,6 +53,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     source = next((name for name, where in OUTSIDE.items() if where == uri), f"docs/{uri}")
     markdown = _LINK.sub(lambda found: _link(found, source, uri), markdown)
     markdown = re.sub(r"(?<=[\d*]) ± (?=\d)", "\u00a0±\u00a0", markdown)
+    markdown = _FIGURE.sub(r"[\g<0>](\g<1>)", markdown)
+    markdown = _LONG_NAME.sub(lambda found: found.group().replace("_", "_<wbr>"), markdown)
     if any(line.startswith("|") and line.count("|") > WIDE for line in markdown.splitlines()):
         page.meta.setdefault("hide", ["toc"])
     if posixpath.dirname(uri) == "tutorials" and Path(uri).stem in TUTORIALS:

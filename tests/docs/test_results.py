@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ ROOT = Path(__file__).parents[2]
 
 
 GENERATED = ("index", "comparison", "reproduce")  # a list; pages whose programs decide their order
-PAGES = [page for page in sorted((ROOT / "docs" / "results").glob("*.md")) if page.stem not in GENERATED]
+RESULTS = ROOT / "docs" / "results"
+UTILITY = [RESULTS / "utility" / f"{name}.md" for name in ("synthesizer", "first-version")]
+PAGES = [*(page for page in sorted(RESULTS.glob("*.md")) if page.stem not in GENERATED), *UTILITY]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
@@ -40,6 +43,22 @@ def test_the_comparison_has_the_numbers_of_its_lines() -> None:
 
     kept = (ROOT / "docs" / "results" / "comparison.md").read_text(encoding="utf-8")
     assert kept == comparison.page(), "python benchmarks/comparison.py makes the page again"
+
+
+@pytest.mark.parametrize("page", UTILITY, ids=lambda path: path.stem)
+def test_a_page_of_utility_has_the_numbers_of_its_lines(page: Path) -> None:
+    import utility
+
+    kept = page.read_text(encoding="utf-8")
+    assert kept == utility.pages()[page.stem], "python benchmarks/utility.py page makes the page again"
+
+
+def test_a_page_of_utility_folds_its_long_tables() -> None:
+    """The answer, the compact table and the figure are read before anything is unfolded."""
+    for page in UTILITY:
+        open_part = re.sub(r"<details.*?</details>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert len(open_part.split()) < 1_500
+        assert "transform" not in open_part.split("![")[0]
 
 
 def test_a_number_that_no_trial_has_is_no_number_of_the_page() -> None:

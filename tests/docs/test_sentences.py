@@ -19,6 +19,10 @@ METAPHORS = {
     r"\bshadow of a table\b": "release",
     r"\bhas eyes\b": "has power",
     r"\btells? on\b": "reveals",
+    r"\bheap(?:s|ed)?\b": "point mass, atom",
+    r"(?<!--)\bclimbs?\b": "ascent",
+    r"\bblur(?:s|red)?\b": "is not kept, smooths",
+    r"\bbeliev(?:e|es|ed)\b": "posterior, is kept",
 }
 
 

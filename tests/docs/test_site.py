@@ -55,6 +55,29 @@ def test_the_site_builds_strictly_and_loads_nothing_from_elsewhere(site: Path) -
 
 
 @needs_site
+def test_no_mark_of_markdown_is_left_and_none_was_made_of_a_formula(site: Path) -> None:
+    """`|D|_*` outside of backticks turned a line into italics, and lost its stars."""
+    for page in site.rglob("*.html"):
+        article = page.read_text(encoding="utf-8").split("<article", 1)[-1].split("</article>")[0]
+        for emphasised in re.findall(r"<(?:em|strong)>(.*?)</(?:em|strong)>", article, re.DOTALL):
+            assert not re.search(r"&lt;|&gt;|[=|^]", emphasised), f"{page.name}: {emphasised}"
+        plain = re.sub(r"<(pre|code)\b.*?</\1>|<[^>]+>", "", article, flags=re.DOTALL)
+        left = re.search(r".*(?:\*\*|`|\]\().*", plain)
+        assert left is None, f"{page.name}: {left.group()}"
+        escaped = re.search(r"<code>[^<]*\\\|[^<]*</code>", article)  # in a table: code keeps the backslash
+        assert escaped is None, f"{page.name}: {escaped.group()}"
+
+
+@needs_site
+def test_a_reader_of_the_site_gets_the_notebook_of_a_tutorial(site: Path) -> None:
+    for name in notebooks.TUTORIALS:
+        assert re.search(
+            rf'href="?{name}\.ipynb', (site / f"tutorials/{name}.html").read_text(encoding="utf-8")
+        )
+        assert (site / f"tutorials/{name}.ipynb").read_text(encoding="utf-8") == notebooks.notebook_text(name)
+
+
+@needs_site
 def test_the_reference_shows_every_public_name_with_types_and_an_example(site: Path) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in (site / "reference/api").glob("*.html"))
     homes = [(gn, gn._HOMES), (gn.baseline, gn.baseline._HOMES)]
@@ -88,7 +111,7 @@ def test_what_is_broken_fails_the_build(tmp_path: Path, page: str, says: str) ->
         (tmp_path / name).write_text("# A page\n")
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[0]
     settings = settings.replace("paths: [src]", f"paths: [{ROOT / 'src'}]").replace(
-        "extra_css: [assets/site.css]\n", ""
+        "extra_css: [assets/site.css]\nextra_javascript: [assets/site.js]\n", ""
     )
     (tmp_path / "mkdocs.yml").write_text(re.sub(r"  (?:logo|favicon): .*\n", "", settings))
     (tmp_path / "docs/index.md").write_text(f"# A site\n\n{page}\n")

@@ -12,7 +12,7 @@ from gnomon.methods import METHODS
 from gnomon.methods import synthesizer as method
 from gnomon.methods.public import Public
 from gnomon.methods.synthesizer import Synthesizer
-from gnomon.methods.synthesizer_plan import ROUNDS, BudgetPlan
+from gnomon.methods.synthesizer_plan import BudgetPlan, _shares
 from gnomon.model.tuning import Tuning
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ApproxDP, PureDP
@@ -264,7 +264,7 @@ def test_losses_are_fixed_by_public_numbers_and_never_add_up_to_more(
     else:
         assert 0.999 < sum(loss.mu**2 for loss in plan.losses.values()) / whole.mu**2 <= 1
     assert plan.counted == (n > 3_000 or (n > 60 and not isinstance(whole, PureDP)))
-    assert set(plan.losses) <= set(ROUNDS)
+    assert set(plan.losses) <= set(_shares(public(n, guarantee), Tuning()))
 
 
 @pytest.mark.parametrize("n", [300, 20_000])

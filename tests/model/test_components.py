@@ -29,7 +29,7 @@ def simple_chain(S: np.ndarray, share: float) -> Chain:
         np.ones(2),
     )
     points = np.array([[-share], [1 - share]])
-    choice = Choice(np.array([0]), points, np.array([1 - share, share]), np.ones((1, 2)))
+    choice = Choice(np.array([0]), points, np.array([1 - share, share]), np.array([0]), points)
     return Chain(model, S[None], [choice], np.array([1]))
 
 
@@ -52,8 +52,8 @@ def test_a_chain_of_categories_keeps_their_covariances_without_inversion() -> No
     S[2:, 2:] = np.diag(b[1:]) - np.outer(b[1:], b[1:])
     S[:2, 2:], S[2:, :2] = cross[1:, 1:], cross[1:, 1:].T
     choices = [
-        Choice(np.array([2 * i, 2 * i + 1]), (np.eye(3) - p)[:, 1:], p, np.ones((1, 3)))
-        for i, p in enumerate((a, b))
+        Choice(places, (np.eye(3) - p)[:, 1:], p, places, np.eye(3)[:, 1:])
+        for places, p in ((np.array([0, 1]), a), (np.array([2, 3]), b))
     ]
     model = Gaussians(
         np.ones(1),
@@ -74,7 +74,7 @@ def test_the_chances_of_a_category_are_its_linear_prediction() -> None:
     rng = np.random.default_rng(4)
     mass = np.array([0.4, 0.3, 0.2, 0.1])
     for points in ((np.eye(4) - mass)[:, 1:], np.linspace(-1, 1, 5)[:, None]):
-        choice = Choice(np.arange(points.shape[1]), points, np.ones(len(points)), np.ones((1, len(points))))
+        choice = Choice(np.arange(points.shape[1]), points, np.ones(len(points)), np.arange(1), points)
         predicted = rng.normal(scale=0.3, size=(50, points.shape[1]))
         rest = (predicted - points[0]) @ np.linalg.pinv((points[1:] - points[0]).T).T
         linear = np.maximum(np.hstack([1 - rest.sum(axis=1, keepdims=True), rest]), 0.0)

@@ -16,8 +16,8 @@ from gnomon.model.marginal import (
     marginals,
     public_bins,
     refined_bins,
-    value_masses,
 )
+from gnomon.model.shrinkage import value_masses
 from gnomon.model.tuning import Tuning
 from gnomon.table.rows import CELL
 
@@ -89,8 +89,9 @@ def test_rare_values_share_what_they_have_together() -> None:
 
 
 def test_two_rounds_are_combined_by_their_precision() -> None:
-    first = Counts(None, np.array([10.0]), np.full(1, 3.0), 3.0, missing=10.0)
-    second = Counts(None, np.array([20.0]), np.full(1, 1.0), 3.0, missing=20.0)
+    bins = public_bins(Attribute("one", "one-hot", slice(0, 1), None, np.zeros(1)), T)
+    first = Counts(bins, np.array([10.0]), np.full(1, 3.0), 3.0, missing=10.0)
+    second = Counts(bins, np.array([20.0]), np.full(1, 1.0), 3.0, missing=20.0)
     both = combined(first, second)
     assert both.values[0] == pytest.approx(19.0)
     assert both.missing == pytest.approx(19.0)
@@ -102,7 +103,6 @@ def test_an_atom_needs_both_rounds_to_vanish_and_to_appear() -> None:
     x = np.random.default_rng(8).uniform(0.2, 0.6, 20_000)
     first = counted(x, public_bins(NUMBER, T), 30.0, np.random.default_rng(9))
     bins = refined_bins(NUMBER, first, 16, T)
-    assert bins is not None
     second = counted(x, bins, 30.0, np.random.default_rng(10))
     both = combined(first, second)
     assert bins.atom.sum() >= 2
@@ -157,7 +157,6 @@ def test_a_core_whose_bins_all_drown_is_kept() -> None:
         first.bins, np.where(peak, 100.0, np.where(first.bins.left == 0, 400.0, 0.0)), first.noise + 20, 3.5
     )
     bins = refined_bins(NUMBER, seen, 32, T)
-    assert bins is not None
     noise = np.where(bins.atom & (bins.left == 0), 4_000.0, 5.0 * (-1.0) ** np.arange(len(bins)))
     found = marginals([Counts(bins, noise, np.full(len(noise), 20.0), 3.5)], 5_000, T)[0]
     assert found.quantile(np.array([0.9, 0.99])).max() > 0.5

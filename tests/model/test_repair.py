@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gnomon.model.mixture import Mixture
-from gnomon.model.repair import Sums, mixture_of
+from gnomon.model.repair import mixture_of
 from gnomon.model.shrinkage import onto_simplex, positive, signal_share
+from gnomon.model.sums import Sums
 
 
 def sums_of(groups: list[np.ndarray], noise: float, seed: int = 0) -> Sums:
@@ -19,12 +20,12 @@ def sums_of(groups: list[np.ndarray], noise: float, seed: int = 0) -> Sums:
     second = np.stack([g.T @ g for g in groups])
     Z = rng.standard_normal(second.shape)
     return Sums(
-        counts + noise * rng.standard_normal(len(groups)),
-        first + noise * rng.standard_normal(first.shape),
-        second + noise * (Z + Z.transpose(0, 2, 1)) / np.sqrt(2),
-        noise,
-        noise,
-        noise,
+        counts=counts + noise * rng.standard_normal(len(groups)),
+        first=first + noise * rng.standard_normal(first.shape),
+        second=second + noise * (Z + Z.transpose(0, 2, 1)) / np.sqrt(2),
+        second_noise=noise,
+        first_noise=noise,
+        count_noise=noise,
     )
 
 

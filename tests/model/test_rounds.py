@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from gnomon.model.rounds import Radius, Sums, _cell_weights, cells, class_cells, length_grid, radius, subspace
+from gnomon.model.rounds import Radius, _cell_weights, cells, class_cells, length_grid, radius, subspace
 from gnomon.model.shrinkage import denoised, onto_simplex, shrunk_to_mean, signal_share, toward
+from gnomon.model.sums import Sums
 from gnomon.model.tuning import Tuning
 
 T = Tuning()

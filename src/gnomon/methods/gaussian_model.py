@@ -15,8 +15,9 @@ import numpy.typing as npt
 from gnomon.errors import GnomonWarning
 from gnomon.methods.public import Notes, Public
 from gnomon.model.mixture import Mixture
-from gnomon.model.repair import Sums, mixture_of, rows_of
+from gnomon.model.repair import mixture_of, rows_of
 from gnomon.model.shrinkage import signal_share
+from gnomon.model.sums import Sums
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.measure import Measurer
 from gnomon.statistics.frame import Frame
@@ -68,7 +69,7 @@ def located(data: Measurer, public: Public, start: Frame, loss: Spendable) -> Fr
     count = CONSTANT if public.n is None else 0
     query = Location("sum, squared length and original length of the projected rows", start, BESIDE, count)
     measured = data.measure(query, loss)
-    n = max(1.0, measured.answer[-1] / count) if public.n is None else public.n
+    n = public.n_or(measured.answer[-1] / max(count, 1))
     p = start.n_components
     mean, std = measured.answer / n, measured.noise.diagonal / n
     centre, radius = ball_around(mean[:p] / start.unit, mean[p] * GRID / start.unit**2, std / start.unit)

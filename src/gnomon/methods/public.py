@@ -42,6 +42,15 @@ class Public:
         """The number of encoded columns."""
         return self.encoder.width
 
+    def n_or(self, counted: float) -> float:
+        """The number of rows, or a noisy count of them where it is private: at least one.
+
+        Parameters
+        ----------
+        counted : the noisy count.
+        """
+        return max(float(counted), 1.0) if self.n is None else float(self.n)
+
     @property
     def target(self) -> Target:
         """What stands beside a row: nothing, classes or a number."""

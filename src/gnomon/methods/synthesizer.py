@@ -13,8 +13,10 @@ from gnomon.errors import ParameterError
 from gnomon.methods.model_release import SAMPLING, ModelRelease
 from gnomon.methods.planning import MethodPlan
 from gnomon.methods.public import Notes, Public
+from gnomon.methods.synthesizer_counts import Rounds, measure_coordinates
+from gnomon.methods.synthesizer_marginals import with_class_marginals
 from gnomon.methods.synthesizer_plan import BudgetPlan, synthesizer_plan
-from gnomon.methods.synthesizer_rounds import Seen, View, measure_coordinates, through_subspace
+from gnomon.methods.synthesizer_rounds import View
 from gnomon.model.rounds import class_cells
 from gnomon.model.synthetic import SyntheticModel, synthetic_model
 from gnomon.model.tuning import Tuning
@@ -25,14 +27,14 @@ from gnomon.table.encode import Encoder
 from gnomon.table.source import open_source
 
 
-def synthesize(data: Measurer, public: Public, plan: BudgetPlan) -> tuple[SyntheticModel, Seen]:
+def synthesize(data: Measurer, public: Public, plan: BudgetPlan) -> tuple[SyntheticModel, Frame, float]:
     """Marginals, joint moments of scores, moments by class and cell, counts by class; then a model of all columns."""
-    on = measure_coordinates(data, public, plan)  # two rounds of counting
-    view = View(data, public, plan, on)
+    rounds = Rounds(data, public, plan)
+    view = View(rounds, *measure_coordinates(rounds))  # two rounds of counting
     space = view.joint()  # directions, in a ball that a histogram of lengths chose
     components = view.by_class(space) if plan.by_class else class_cells(space)
     model = synthetic_model(view.located(space), components, view.scaled(space), plan.tuning)
-    return view.with_class_marginals(model.raked(public.rng()), space), view.seen(space)
+    return with_class_marginals(view, model.raked(public.rng()), space), view.seen(space), view.rows
 
 
 @dataclass(eq=False, repr=False)
@@ -82,8 +84,8 @@ class Synthesizer(ModelRelease):
     def _release(self, data: Measurer, public: Public, notes: Notes) -> None:
         self.frame_ = Frame.identity(public.m, radius=1.0)  # released columns are used as they are
         self.plan_ = BudgetPlan.of(public, self.tuning)
-        self.synthetic_, self.view_ = synthesize(data, public, self.plan_)
-        notes.rows = round(self.view_.rows)
+        self.synthetic_, self.view_, rows = synthesize(data, public, self.plan_)
+        notes.rows = round(rows)
         notes.post_processing.append(
             "counts onto the simplex, columns' marginals and scores from them, moments shrunk by the law of their noise, "
             "discrete cells by linear predictions raked to their shares"
@@ -114,6 +116,7 @@ class Synthesizer(ModelRelease):
 
     def _through(self, batch: pa.RecordBatch, names: list[str]) -> pa.Table:
         rows = self.encoder_.encode(batch, target=False)
-        seen = self.encoder_.decode(through_subspace(rows, self.synthetic_, self.view_), None)
+        scores = self.view_.lift(self.view_.components(rows))
+        seen = self.encoder_.decode(self.synthetic_.coordinates.read(rows.X, scores), None)
         columns = {name: seen[name] if name in seen.column_names else batch.column(name) for name in names}
         return pa.table(columns)

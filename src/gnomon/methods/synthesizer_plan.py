@@ -6,6 +6,7 @@ One rule decides: the noise that a query would meet, beside the rows that it wou
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +22,6 @@ from gnomon.statistics.grid import GRID
 from gnomon.statistics.queries import Histogram
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import CELL
-
-ROUNDS = ("first", "second", "lengths", "joint", "class_lengths", "classes", "third")
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class BudgetPlan:
         dimension = class_dimension(rows / blocks, m, blocks, losses["classes"])
         of_class = rows / blocks / max(t.planned * count_noise(columns, losses["third"]), 1 / CELL)
         counted = bins >= t.fewest_bins
-        few = [a for a in attributes(public.encoder, 0) if a.unordered or a.values is not None or a.indicator]
+        few = [a for a in attributes(public.encoder, 0) if a.values is not None or a.indicator]
         found = attributes(public.encoder, min(bins, RESOLUTION.points) if counted else 0)
         left_out = set() if counted or few else {"first"}
         if not (counted and any(a.shaped for a in found if a.first < m)):
@@ -77,15 +76,13 @@ class BudgetPlan:
 
 def _shares(public: Public, t: Tuning) -> dict[str, float]:
     """Shares of all rounds. That of lengths grows until a few of their bins would stand out of the noise."""
-    counts = (t.counts / 2, t.counts / 2)
-    rest = (t.joint, t.class_lengths, t.classes, t.third)
-    shares = dict(zip(ROUNDS, (*counts, t.lengths, *rest), strict=True))
+    shares = {"first": t.counts / 2, "second": t.counts / 2, "lengths": t.lengths, "joint": t.joint}
+    shares |= {"class_lengths": t.class_lengths, "classes": t.classes, "third": t.third}
     noise = count_noise(1, split(public.budget, shares)["lengths"])
     wanted = 2 * t.fewest_bins * noise / public.rows
     lengths = float(np.clip(t.lengths * wanted**2, t.lengths, t.fewest_bins * t.lengths))
-    return {name: share * (1 - lengths) / (1 - t.lengths) for name, share in shares.items()} | {
-        "lengths": lengths
-    }
+    others = {name: share * (1 - lengths) / (1 - t.lengths) for name, share in shares.items()}
+    return others | {"lengths": lengths}
 
 
 def _without(shares: dict[str, float], left_out: set[str]) -> dict[str, float]:
@@ -107,22 +104,22 @@ def count_noise(columns: int, loss: Spendable) -> float:
     return Histogram("", (Binning((0,), np.array([CELL])),) * columns).noise(loss).law.diagonal
 
 
+def moment_deviation(width: int, loss: Spendable, beside: float, blocks: int = 1) -> float:
+    """The standard deviation of a second moment of rows in the unit ball, with a coordinate of this size beside them."""
+    ball = round((1 + beside**2) * GRID**2)
+    return moment_noise(width, loss, ball=ball, blocks=blocks).law.off_diagonal / GRID**2
+
+
 def class_dimension(rows: float, m: int, blocks: int, loss: Spendable) -> int:
     """The largest dimension in which noise reaches at most half the variance of a direction, if all vary alike.
 
     Of rows in the unit ball each of p directions has 1 / p; the noise of their second moments reaches 2 sqrt(p) deviations.
     """
 
-    def fits(p: int) -> bool:
-        ball = GRID**2 + (GRID // 2) ** 2
-        noise = moment_noise(p + 1, loss, ball=ball, blocks=max(blocks, 2)).law.off_diagonal / GRID**2
-        return bool(2 * math.sqrt(p) * noise <= rows / (2 * p))
+    def drowns(p: int) -> bool:
+        return 2 * math.sqrt(p) * moment_deviation(p + 1, loss, 1 / 2, max(blocks, 2)) > rows / (2 * p)
 
-    low, high = 0, m
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+    return bisect_left(range(1, m + 1), True, key=drowns)
 
 
 def doubled(noise: float, most: int, t: Tuning) -> int:
@@ -142,9 +139,7 @@ def synthesizer_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) 
     blocks, beside = encoder.target.blocks, plan.tuning.label
     joint = moment_noise(m + blocks, plan.losses["joint"], ball=round((1 + beside**2) * GRID**2))
     noise = joint.law.off_diagonal / GRID**2 / n
-    edge = (
-        2 * noise * math.sqrt(m)
-    )  # the largest eigenvalue of the noise alone; rows of the ball have a half in all
+    edge = 2 * noise * math.sqrt(m)  # the noise's own largest eigenvalue; rows of the ball have 1/2 in all
     p = m if edge == 0 else max(1, min(m, math.floor(1 / (2 * edge))))
     lines = []
     if plan.counted:
@@ -163,6 +158,5 @@ def synthesizer_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) 
 
 
 def _target_bins(m: int, rows: int, loss: Spendable, t: Tuning) -> int:
-    ball = round((1 + t.label**2) * GRID**2)
-    noise = moment_noise(m + 1, loss, ball=ball).law.off_diagonal / GRID**2 / t.label
+    noise = moment_deviation(m + 1, loss, t.label) / t.label
     return max(doubled(noise * math.sqrt(m) / rows, t.parts, t), 2)

@@ -65,6 +65,17 @@ def _cut(own: Marginal, bins: Bins) -> Marginal:
     return Marginal(left, right, mass / mass.sum(), own.missing)
 
 
+def target_levels(marginal: Marginal, bins: int) -> Floats:
+    """Levels of a numeric target's distribution that its rows are classed by: even, but never within a large atom."""
+    F, step = marginal.cumulative, 1 / bins
+    large = marginal.atom & (marginal.mass > step / 2)
+    levels = np.concatenate([[0.0, 1.0], F[:-1][large], F[1:][large]])
+    for level in np.arange(1, bins) * step:
+        if np.abs(levels - level).min() > step / 2 and not (large & (F[:-1] < level) & (level < F[1:])).any():
+            levels = np.append(levels, level)
+    return np.unique(np.rint(levels / RESOLUTION.tiny) * RESOLUTION.tiny)
+
+
 def target_marginals(marginal: Marginal, levels: Floats, place: int) -> dict[tuple[int, int], Marginal]:
     """The marginal of a numeric target within each of its bins."""
     found = {}
@@ -97,19 +108,20 @@ class Latent:
     def quantiles(self, c: int, n: int) -> Floats:
         """n even quantiles of the latent values of one class."""
         mine = self.classes == c
-        means, deviations = self.means[mine], self.deviations[mine]
-        z = np.linspace(
-            (means - REACH * deviations).min(), (means + REACH * deviations).max(), RESOLUTION.points
-        )
-        below = ndtr((z[:, None] - means) / deviations) @ (self.weights[mine] / self.weights[mine].sum())
+        z, below = self._below(mine)
+        below = below @ (self.weights[mine] / self.weights[mine].sum())
         return np.asarray(np.interp((np.arange(n) + 0.5) / n, below, z))
+
+    def _below(self, components: npt.NDArray[np.bool_] | slice) -> tuple[Floats, Floats]:
+        """Latent values z (Z,) that hold all of some components, and their distribution functions (Z, G) there."""
+        means, deviations = self.means[components], self.deviations[components]
+        low, high = (means - REACH * deviations).min(), (means + REACH * deviations).max()
+        z = np.linspace(low, high, RESOLUTION.points)
+        return z, ndtr((z[:, None] - means) / deviations)
 
     def masses(self, marginal: Marginal, classes: int) -> Floats:
         """Masses (L, B) of the classes if latent values are read off the marginal by rank."""
-        low = float((self.means - REACH * self.deviations).min())
-        high = float((self.means + REACH * self.deviations).max())
-        z = np.linspace(low, high, RESOLUTION.points)
-        below = ndtr((z[:, None] - self.means) / self.deviations)
+        z, below = self._below(slice(None))
         owner = np.eye(classes)[self.classes] * self.weights[:, None]
         by_class = below @ owner  # (Z, L)
         at = np.interp(marginal.cumulative[1:-1], by_class.sum(axis=1) / self.weights.sum(), z)

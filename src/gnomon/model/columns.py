@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gnomon.statistics.frame import Binning
+from gnomon.table.codec import codec
 from gnomon.table.column import Column
 from gnomon.table.encode import Encoder, Group
 from gnomon.table.rows import CELL
@@ -21,7 +23,7 @@ class Attribute:
     """One released feature (or a numeric target) as the model sees it.
 
     columns    its encoded columns without the indicator; indicator the column of that, or None
-    values     the cells of its values where these are few (a boolean has two), or None
+    values     the cells of its values where these are few (a boolean has two; unordered ones are 0, 1, ...), or None
     borders    where one of few values goes over into the next
     atoms      cells that many rows may share: bounds, zero, declared atoms
     origin     the cell of zero, or of the bound next to zero, around which a public grid is finest
@@ -48,6 +50,11 @@ class Attribute:
     def chosen(self) -> bool:
         """Whether its values are drawn by chance, one of few; others are numbers, read off a marginal by rank."""
         return self.unordered or (self.values is not None and len(self.values) == 2)
+
+    def binning(self, bins: Bins) -> Binning:
+        """Which of these bins a row falls into."""
+        columns = tuple(range(self.first, self.columns.stop))
+        return Binning(columns, None if self.unordered else bins.ends, self.indicator)
 
     @property
     def shaped(self) -> bool:
@@ -94,14 +101,9 @@ def _attribute(group: Group, column: Column, steps: tuple[Floats, Floats] | None
     stop = group.place.stop - group.indicator
     place, indicator = slice(group.place.start, stop), stop if group.indicator else None
     if group.kind == "one-hot":
-        return Attribute(group.name, group.kind, place, indicator)
-    if group.kind == "boolean":
-        ends = np.array([-1.0, 1.0])
-        return Attribute(group.name, group.kind, place, indicator, ends, np.zeros(1))
-    if group.kind == "ordered" and steps is None:  # an ordered category of one value
-        return Attribute(group.name, group.kind, place, indicator, np.zeros(1), np.zeros(0))
+        return Attribute(group.name, group.kind, place, indicator, np.arange(stop - group.place.start) * 1.0)
     values, borders = steps if steps is not None else (None, None)
-    if values is not None and (len(values) <= few or group.kind == "ordered"):
+    if values is not None and (len(values) <= few or group.kind in ("boolean", "ordered")):
         return Attribute(group.name, group.kind, place, indicator, values, borders)
     origin, atoms = _landmarks(column)
     return Attribute(group.name, group.kind, place, indicator, None, borders, atoms, origin)
@@ -109,28 +111,19 @@ def _attribute(group: Group, column: Column, steps: tuple[Floats, Floats] | None
 
 def _landmarks(column: Column) -> tuple[float, Floats]:
     """The cell of zero (or of the bound nearest to it), and the cells that may be atoms."""
-    atoms = [-1.0, 1.0]
     if column.kind != "number":
-        return -1.0, np.array(atoms)
+        return -1.0, np.array([-1.0, 1.0])
     low, high = float(column.low), float(column.high)  # type: ignore[arg-type]
-    scale = (np.log1p if low == 0 else np.log) if column.log else (lambda value: value)
-    a, b = float(scale(low)), float(scale(high))
-
-    def cell(value: float) -> float:
-        return float((scale(value) - a) - (b - scale(value))) / (b - a)
-
-    shared = [value for value in getattr(column, "atoms", ()) if low <= value <= high]
-    if low < 0 < high:
-        shared.append(0.0)
-    atoms += [cell(value) for value in shared]
-    origin = cell(min(max(0.0, low), high)) if not (column.log and low > 0) else -1.0
-    return origin, np.unique(atoms)
+    shared = [*column.atoms, *([0.0] if low < 0 < high else [])]
+    origin, *atoms = codec(column).cells([min(max(0.0, low), high), *shared]).tolist()
+    return origin, np.unique([-1.0, 1.0, *atoms])
 
 
 def value_bins(attribute: Attribute) -> Bins:
     """One bin for each of few values."""
     assert attribute.values is not None
-    assert attribute.borders is not None
+    if attribute.borders is None:
+        return Bins(np.arange(len(attribute.values)), attribute.values, attribute.values)
     ends = np.append(np.rint(attribute.borders * CELL).astype(np.int64), CELL)
     return Bins(ends, attribute.values, attribute.values)
 

@@ -40,26 +40,17 @@ class Table:
         u = u[np.append(True, np.diff(u) > TINY)]
         knots = np.interp(u, (np.arange(len(order)) + 0.5) / len(order), order)
         inside = marginal.quantile((u[:-1] + u[1:]) / 2)
-        i = np.clip(
-            np.searchsorted(marginal.cumulative, (u[:-1] + u[1:]) / 2, side="right") - 1,
-            0,
-            len(marginal.mass) - 1,
-        )
+        i = marginal.bin((u[:-1] + u[1:]) / 2)
         slope = (marginal.right[i] - marginal.left[i]) / np.maximum(marginal.mass[i], TINY)
         half = slope * np.diff(u) / 2
         return cls(knots, np.maximum(inside - half, -1.0), np.minimum(inside + half, 1.0))
 
     def __call__(self, z: Floats) -> Floats:
         last = len(self.low) - 1
-        start, width = self.knots[0], max(float(self.knots[-1] - self.knots[0]), TINY)
-        buckets = (
-            RESOLUTION.least_rows
-        )  # equal parts of the latent range, in which the search for a knot starts
-        step = width / buckets
-        bucket = np.clip((z - start) / step, 0, buckets - 1).astype(np.int64)
-        i = np.clip(
-            np.searchsorted(self.knots, start + step * np.arange(buckets), side="right") - 1, 0, last
-        )[bucket]
+        parts = RESOLUTION.least_rows  # of the latent range, in each of which the search for a knot starts
+        start, step = self.knots[0], max(float(self.knots[-1] - self.knots[0]), TINY) / parts
+        i = np.searchsorted(self.knots, start + step * np.arange(parts), side="right") - 1
+        i = np.clip(i, 0, last)[np.clip((z - start) / step, 0, parts - 1).astype(np.int64)]
         late = np.flatnonzero((z >= self.knots[i + 1]) & (i < last))
         i[late] = np.clip(np.searchsorted(self.knots, z[late], side="right") - 1, 0, last)
         slope = (self.high - self.low) / np.maximum(np.diff(self.knots), TINY)
@@ -88,8 +79,8 @@ class Gaussians:
             (self.loadings[:, j] ** 2).sum(axis=1) + (self.rest[j] ** 2).sum() + self.diagonal[j] ** 2
         )
 
-    def draw(self, g: Codes, rng: np.random.Generator) -> Floats:
-        """Rows (n, m) of the components g."""
+    def draw(self, g: Codes, rng: np.random.Generator) -> tuple[Floats, Codes]:
+        """Rows (n, m) of the components g, without choices (n, 0)."""
         n, (_, m, p) = len(g), self.loadings.shape
         Z = rng.standard_normal((n, m))
         Z *= self.diagonal
@@ -100,18 +91,22 @@ class Gaussians:
             i = np.flatnonzero(owner == c)
             Z[i] += S[i] @ self.loadings[c].T
         Z += self.means[g]
-        return np.asarray(Z)
+        return np.asarray(Z), np.empty((n, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A discrete attribute in the chain: its coordinates, their values (k, d) for each of its k choices, and by class
-    factors (L, k) that rake linear predictions, cut at zero, back to the chances of the model."""
+    """A discrete attribute in the chain, with k choices.
+
+    places (d,) are its latent coordinates, points (k, d) their values for each choice, shares (k,) those of all rows;
+    columns (e,) and cells (k, e) are what is written for each choice.
+    """
 
     places: Codes
     points: Floats
     shares: Floats
-    factors: Floats
+    columns: Codes
+    cells: Floats
 
     def chances(self, predicted: Floats) -> Floats:
         """The chance of each choice (n, k) from predicted coordinates (n, d): linear, and exact on average."""
@@ -135,16 +130,18 @@ class Chain:
     """Discrete attributes one after the other, each from its linear prediction by those before; then Gaussian numbers.
 
     This is sampling by Cholesky factors in which a discrete attribute's innovation is what its draw leaves over. Given
-    categories, the mean of a number is linear in their one-hots without loss, so numbers come last.
+    categories, the mean of a number is linear in their one-hots without loss, so numbers come last. By class, factors
+    rake the linear predictions, cut at zero, back to the chances of the model.
     """
 
     def __init__(
         self, model: Gaussians, covariances: Floats, choices: Sequence[Choice], numbers: Codes
     ) -> None:
-        self.model, self.numbers, self.choices = model, numbers, list(choices)
+        self.model, self.numbers, self.choices = model, numbers, choices
         self.order = np.concatenate([*(choice.places for choice in choices), numbers])
-        self.factors = [np.linalg.cholesky(S[np.ix_(self.order, self.order)]) for S in covariances]
-        self.slopes = [self._slopes(L) for L in self.factors]
+        self.roots = [np.linalg.cholesky(S[np.ix_(self.order, self.order)]) for S in covariances]
+        self.slopes = [self._slopes(L) for L in self.roots]
+        self.factors = [[np.ones(len(choice.shares)) for choice in choices] for _ in covariances]
 
     def _slopes(self, L: Floats) -> list[Floats]:
         """For each discrete attribute, how what comes after it depends on what its draw leaves over: L_rb inv(L_bb)."""
@@ -158,7 +155,7 @@ class Chain:
     def variances(self, j: int) -> Floats:
         """Of one number within the components of each class."""
         row = int(np.flatnonzero(self.order == j)[0])
-        return np.array([(L[row] ** 2).sum() for L in self.factors])
+        return np.array([(L[row] ** 2).sum() for L in self.roots])
 
     def draw(self, g: Codes, rng: np.random.Generator, rake: bool = False) -> tuple[Floats, Codes]:
         """Rows (n, m) of the components g and the choices (n, a) of discrete attributes; `rake` fits their factors."""
@@ -174,7 +171,7 @@ class Chain:
         return Z, chosen
 
     def _of_class(self, c: int, means: Floats, E: Floats, u: Floats, rake: bool) -> tuple[Floats, Codes]:
-        L, Z, at = self.factors[c], means[:, self.order], 0  # predictions, of which draws take the place
+        L, Z, at = self.roots[c], means[:, self.order], 0  # predictions, of which draws take the place
         chosen = np.empty((len(means), len(self.choices)), dtype=np.int64)
         for a, choice in enumerate(self.choices):
             end = at + len(choice.places)
@@ -182,8 +179,8 @@ class Chain:
             chances = choice.chances(predicted)
             if rake:
                 wanted = choice.chances(means[:, choice.places]).mean(axis=0)
-                choice.factors[c] = _raked(chances, wanted)
-            chosen[:, a] = _pick(chances * choice.factors[c], u[:, a])
+                self.factors[c][a] = _raked(chances, wanted)
+            chosen[:, a] = _pick(chances * self.factors[c][a], u[:, a])
             drawn = choice.points[chosen[:, a]]
             Z[:, end:] += (drawn - predicted) @ self.slopes[c][a].T
             Z[:, at:end] = drawn

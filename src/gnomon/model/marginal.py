@@ -8,7 +8,7 @@ over all columns together (the mean of noisy counts is unbiased).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,11 +18,12 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from gnomon.model.columns import NOWHERE, Attribute, Bins, Floats, interval_bins, value_bins
-from gnomon.model.shrinkage import onto_simplex, posterior_means, shrunk_to_mean
+from gnomon.model.shrinkage import onto_simplex, posterior_means, value_masses
 from gnomon.model.tuning import RESOLUTION, Tuning
 
 TINY = np.finfo(np.float64).tiny
 LEAST = RESOLUTION.tiny  # a mass that stands for none, so that quantiles are defined everywhere
+NOTHING: Mapping[int, float] = {}
 
 
 def normal_density(z: Floats) -> Floats:
@@ -68,22 +69,25 @@ class Marginal:
         inside = mass + zf[:-1] - zf[1:]
         return float(np.where(self.atom, mass * self.score**2, inside).sum())
 
+    def bin(self, u: Floats) -> npt.NDArray[np.int64]:
+        """The bin that the cell at a share u of the observed rows is in."""
+        return np.clip(np.searchsorted(self.cumulative, u, side="right") - 1, 0, len(self.mass) - 1)
+
     def quantile(self, u: Floats) -> Floats:
         """The cell below which a share u of the observed rows lies."""
-        F = self.cumulative
-        i = np.clip(np.searchsorted(F, u, side="right") - 1, 0, len(self.mass) - 1)
-        within = np.clip((u - F[i]) / np.maximum(self.mass[i], TINY), 0.0, 1.0)
+        i = self.bin(u)
+        within = np.clip((u - self.cumulative[i]) / np.maximum(self.mass[i], TINY), 0.0, 1.0)
         return np.asarray(self.left[i] + within * (self.right[i] - self.left[i]))
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Noisy counts of one attribute: its bins (None for unordered values), the counts and their standard deviations (B,).
+    """Noisy counts of one attribute: its bins, the counts and their standard deviations (B,).
 
     `deviations` are those that noise hardly reaches in any bin of the table; `missing` is a noisy count.
     """
 
-    bins: Bins | None
+    bins: Bins
     values: Floats
     noise: Floats
     deviations: float
@@ -103,7 +107,6 @@ class Counts:
 
         NOWHERE where no bin shows any; an atom that nearly all rows share where only that does.
         """
-        assert self.bins is not None
         (low, high), left, right, wide = self.bins.core, self.bins.left, self.bins.right, ~self.bins.atom
         out = wide & self.clear
         inside = np.flatnonzero(wide & (left >= low) & (right <= high))
@@ -123,7 +126,6 @@ class Counts:
 
     def believed(self, t: Tuning) -> Floats:
         """Counts without atoms that do not stand out, and without bins beyond the support."""
-        assert self.bins is not None
         h, (low, high) = self.values.copy(), self.support(t)
         h[self.bins.atom & ~self.clear] = 0.0
         if low <= high or self.clear.any():
@@ -131,10 +133,8 @@ class Counts:
         return h
 
 
-def public_bins(attribute: Attribute, t: Tuning) -> Bins | None:
+def public_bins(attribute: Attribute, t: Tuning) -> Bins:
     """Even bins between the bounds, and geometric ones around zero, where wide bounds hold most rows."""
-    if attribute.unordered:
-        return None
     if attribute.values is not None:
         return value_bins(attribute)
     steps = 2.0 ** -np.arange(t.octaves) * (2 / t.bins)
@@ -144,11 +144,10 @@ def public_bins(attribute: Attribute, t: Tuning) -> Bins | None:
     return interval_bins(edges[np.abs(edges) <= 1], attribute)
 
 
-def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> Bins | None:
+def refined_bins(attribute: Attribute, first: Counts, bins: int, t: Tuning) -> Bins:
     """Bins at the quantiles of the first counts, so that each is planned to stand out, and octaves beyond them."""
-    if attribute.unordered or attribute.values is not None:
+    if attribute.values is not None:
         return first.bins
-    assert first.bins is not None
     seen = np.where(first.clear, first.values, 0.0)
     spread = np.where(first.bins.atom, 0.0, seen)
     if not spread.any():
@@ -172,7 +171,6 @@ def _at_edges(edges: Floats, steps: Floats, bins: Bins) -> Floats:
 
 def _around_atom(attribute: Attribute, first: Counts, t: Tuning) -> Bins:
     """Where only an atom stands out, octaves around it; where nothing does, even bins."""
-    assert first.bins is not None
     if not first.clear.any():
         return interval_bins(np.linspace(-1, 1, t.bins + 1)[1:-1], attribute)
     atom = float(first.bins.left[np.argmax(np.where(first.bins.atom, first.values, 0.0))])
@@ -183,7 +181,7 @@ def _around_atom(attribute: Attribute, first: Counts, t: Tuning) -> Bins:
 
 def combined(first: Counts, second: Counts) -> Counts:
     """The second counts with what the first say of the same rows: where a bin is a union of bins, the mean by precision."""
-    mine, other = (np.arange(len(c.values)) if c.bins is None else c.bins.ends for c in (second, first))
+    mine, other = second.bins.ends, first.bins.ends
     shared = np.append(True, np.isin(mine, other))
     union, last = shared[:-1] & shared[1:], np.searchsorted(other, mine, side="right")
 
@@ -214,8 +212,8 @@ def marginals(counts: Sequence[Counts], n: float, t: Tuning) -> list[Marginal]:
     """A marginal for each attribute from its noisy counts; what single columns cannot show, from all columns together."""
     kinds: dict[str, list[Faint]] = {}
     for j, one in enumerate(counts):
-        if one.bins is not None and one.bins.core != NOWHERE:
-            for kind, faint in _faint(j, one, one.bins, n, t):
+        if one.bins.core != NOWHERE:
+            for kind, faint in _faint(j, one, n, t):
                 kinds.setdefault(kind, []).append(faint)
     beyond: list[dict[int, float]] = [{} for _ in counts]
     means = _thinning(kinds, t)
@@ -248,9 +246,9 @@ def _thinning(kinds: dict[str, list[Faint]], t: Tuning) -> dict[str, float]:
     return found
 
 
-def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[tuple[str, Faint]]:
+def _faint(j: int, counts: Counts, n: float, t: Tuning) -> Iterator[tuple[str, Faint]]:
     """Atoms that do not stand out, and octaves beyond the quantiles; or the sides of an atom that nearly all rows share."""
-    one = np.ones(1)
+    one, bins = np.ones(1), counts.bins
     for i in np.flatnonzero(bins.atom & ~counts.clear):
         yield f"atom {np.fix(bins.left[i])}", Faint(j, np.array([i]), one, counts.values[i], counts.noise[i])
     low, high = counts.support(t)
@@ -274,51 +272,19 @@ def _faint(j: int, counts: Counts, bins: Bins, n: float, t: Tuning) -> Iterator[
             yield "beside", Faint(j, places, width / width.sum(), count, math.sqrt(here * share))
 
 
-def marginal_of(counts: Counts, n: float, t: Tuning, tail: dict[int, float] | None = None) -> Marginal:
-    share = missing_share(counts, n)
+def marginal_of(counts: Counts, n: float, t: Tuning, tail: Mapping[int, float] = NOTHING) -> Marginal:
+    """The marginal that noisy counts show, with rows in some bins that all columns together tell."""
+    share = min(max(counts.missing / n, 0.0), 1 - 1 / max(n, 2.0))
     n = max(n * (1 - share), 1.0)
-    if counts.bins is None or counts.bins.atom.all():
-        left = np.arange(len(counts.values), dtype=np.float64) if counts.bins is None else counts.bins.left
+    if counts.bins.atom.all():
         mass = value_masses(counts.values, counts.noise, n, t)
-        return Marginal(left, left, mass / mass.sum(), share)
-    h = counts.believed(t)
-    if tail:
-        places, rows = np.array(list(tail)), np.array(list(tail.values()))
-        rows *= min(1.0, n / 2 / max(float(rows.sum()), 1.0))
-        h[places] = 0.0
-        h = onto_simplex(h, n - float(rows.sum())) * (h > 0)
-        h[places] = rows
-    else:
-        h = onto_simplex(h, n) * (h > 0)
+        return Marginal(counts.bins.left, counts.bins.right, mass / mass.sum(), share)
+    h, places, rows = counts.believed(t), list(tail), np.array(list(tail.values()))
+    rows *= min(1.0, n / 2 / max(float(rows.sum()), 1.0))
+    h[places] = 0.0
+    h = onto_simplex(h, n - float(rows.sum())) * (h > 0)
+    h[places] = rows
     if not (h > 0).any():  # noise alone: even between the bounds
         h = counts.bins.right - counts.bins.left
     h = np.maximum(h / h.sum(), LEAST)
     return Marginal(counts.bins.left, counts.bins.right, h / h.sum(), share)
-
-
-def missing_share(counts: Counts, n: float) -> float:
-    return min(max(counts.missing / n, 0.0), 1 - 1 / max(n, 2.0))
-
-
-def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Floats:
-    """Counts of few values: those that do not stand out share what they have together."""
-    faint = h < t.clear * noise
-    h = h.copy()
-    if faint.any():
-        h[faint] = shrunk_to_mean(h[faint], noise)
-    h = np.maximum(h, LEAST * n)
-    if (~faint).any():  # the frequent values take up what is left of n
-        rest = n - h[faint].sum()
-        h[~faint] = np.maximum(onto_simplex(h[~faint], max(rest, 1.0)), LEAST * n)
-    return h
-
-
-def uniform(attribute: Attribute) -> Marginal:
-    """The marginal of a column whose counts are not affordable: even between its bounds, or over its values."""
-    if attribute.unordered:
-        k = attribute.columns.stop - attribute.columns.start
-        return Marginal(np.arange(k) * 1.0, np.arange(k) * 1.0, np.full(k, 1 / k))
-    if attribute.values is not None:
-        k = len(attribute.values)
-        return Marginal(attribute.values, attribute.values, np.full(k, 1 / k))
-    return Marginal(np.array([-1.0]), np.array([1.0]), np.ones(1))

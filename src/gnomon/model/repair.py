@@ -10,42 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from gnomon.model.mixture import Mixture
 from gnomon.model.shrinkage import onto_simplex, positive, signal_share
-from gnomon.privacy.measure import Measurement
-from gnomon.statistics.grid import Matrix
+from gnomon.model.sums import Sums
 
-Vector = npt.NDArray[np.float64]
 FAINT = 0.2  # a class mean keeps this much of its direction, even where noise may explain all of it
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Noisy class sums in natural units: counts (L,), first (L, p), second (L, p, p), and the noise std of each."""
-
-    counts: Vector
-    first: Matrix
-    second: Matrix
-    count_noise: float
-    first_noise: float
-    second_noise: float
-
-    @classmethod
-    def of(cls, measured: Measurement) -> Sums:
-        """From measured moments whose last coordinate is the constant; all others in units of the frame's ball."""
-        query, law = measured.query, measured.noise
-        unit, lam = query.frame.unit, query.constant
-        noisy = measured.answer
-        return cls(
-            counts=noisy[:, -1, -1] / lam**2,
-            first=noisy[:, :-1, -1] / (unit * lam),
-            second=noisy[:, :-1, :-1] / unit**2,
-            count_noise=law.diagonal / lam**2,
-            first_noise=law.off_diagonal / (unit * lam),
-            second_noise=law.off_diagonal / unit**2,
-        )
 
 
 @dataclass(frozen=True)

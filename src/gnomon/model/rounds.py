@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
-from gnomon.model.marginal import value_masses
+from gnomon.model.mixture import Mixture
 from gnomon.model.shrinkage import (
     Floats,
     onto_simplex,
@@ -17,27 +16,13 @@ from gnomon.model.shrinkage import (
     shrunk_to_mean,
     signal_share,
     toward,
+    value_masses,
 )
+from gnomon.model.sums import Sums
 from gnomon.model.tuning import RESOLUTION, Tuning
 
 TINY = RESOLUTION.tiny
 PER_OCTAVE = 2 * 2  # bins of lengths
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Noisy sums over rows z of a unit ball, in natural units, and the standard deviation of each kind.
-
-    second (B, p, p) of z z' by block; first (K, p) of z and counts (K,) by class or cell; diagonal entries of
-    `second` have sqrt(2) times its noise.
-    """
-
-    second: Floats
-    first: Floats
-    counts: Floats
-    second_noise: float
-    first_noise: float
-    count_noise: float
 
 
 @dataclass(frozen=True)
@@ -147,8 +132,25 @@ def subspace(sums: Sums, ball: Radius, n: float, most: int, t: Tuning) -> Subspa
     basis = V[:, ::-1][:, : min(max(seen, min(m, 2)), most)]
     basis, away = _with_class_means(basis, away, np.sqrt(counts / n), mean_noise)
     covariance = (V * values) @ V.T
+    G = basis.T @ covariance @ basis
+    scale = 1 / np.sqrt(np.sqrt(np.maximum(np.diag(G), TINY)))  # axes are evened by half
+    means, within = _class_gaussians(
+        G * np.outer(scale, scale), counts, (away @ basis) * scale, (mean_noise[:, None] * scale) ** 2, t
+    )
     variances = shrunk_to_mean(np.diag(C), noise * math.sqrt(2))
-    return _class_gaussians(centre, covariance, basis, counts, away, mean_noise, variances, t)
+    return Subspace(centre, covariance, basis, scale, counts, means, within, variances)
+
+
+def _class_gaussians(
+    G: Floats, counts: Floats, means: Floats, noise: Floats, t: Tuning
+) -> tuple[Floats, Floats]:
+    """Means of the classes, shrunk by their noise, and one covariance: what the means leave of that of all rows, G."""
+    share = counts / counts.sum()
+    prior = np.maximum(share @ (means**2 - noise), t.least * np.diag(G))
+    means = means * (prior / (prior + noise)) if len(counts) > 1 else np.zeros_like(means)
+    raw, U = np.linalg.eigh(G - (means.T * share) @ means)
+    least = t.least * np.maximum(np.einsum("ij,ik,kj->j", U, G, U), TINY)
+    return means, (U * np.maximum(raw, least)) @ U.T
 
 
 def _with_class_means(basis: Floats, away: Floats, root: Floats, noise: Floats) -> tuple[Floats, Floats]:
@@ -172,46 +174,13 @@ def _with_class_means(basis: Floats, away: Floats, root: Floats, noise: Floats) 
     return np.asarray(np.linalg.qr(np.hstack([basis, U[:k].T]))[0]), inside + rest
 
 
-def _class_gaussians(
-    centre: Floats,
-    covariance: Floats,
-    basis: Floats,
-    counts: Floats,
-    away: Floats,
-    mean_noise: Floats,
-    variances: Floats,
-    t: Tuning,
-) -> Subspace:
-    G = basis.T @ covariance @ basis
-    scale = 1 / np.sqrt(np.sqrt(np.maximum(np.diag(G), TINY)))  # axes are evened by half
-    G = G * np.outer(scale, scale)
-    share = counts / counts.sum()
-    means, noise = (away @ basis) * scale, (mean_noise[:, None] * scale) ** 2
-    prior = np.maximum(share @ (means**2 - noise), t.least * np.diag(G))
-    means = means * (prior / (prior + noise)) if len(counts) > 1 else np.zeros_like(means)
-    raw, U = np.linalg.eigh(G - (means.T * share) @ means)
-    least = t.least * np.maximum(np.einsum("ij,ik,kj->j", U, G, U), TINY)
-    within = (U * np.maximum(raw, least)) @ U.T
-    return Subspace(centre, covariance, basis, scale, counts, means, within, variances)
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Components in a subspace: each knows its class. weights (G,), classes (G,), means (G, P), covariances (L, P, P)."""
-
-    weights: Floats
-    classes: npt.NDArray[np.int64]
-    means: Floats
-    covariances: Floats
-
-
-def class_cells(s: Subspace) -> Cells:
+def class_cells(s: Subspace) -> Mixture:
     """One component a class, of the common covariance: what the joint round alone supports."""
     L = len(s.counts)
-    return Cells(s.counts / s.counts.sum(), np.arange(L), s.means, np.repeat(s.within[None], L, axis=0))
+    return Mixture(s.counts / s.counts.sum(), s.means, np.repeat(s.within[None], L, axis=0))
 
 
-def cells(prior: Subspace, centres: Floats, around: Floats, sums: Sums, ball: Radius, t: Tuning) -> Cells:
+def cells(prior: Subspace, centres: Floats, around: Floats, sums: Sums, ball: Radius, t: Tuning) -> Mixture:
     """Components from sums and counts by cell and second moments by class, shrunk cell to class to pooled."""
     L, k, P = centres.shape
     weights = _cell_weights(sums, prior.counts, k, t)
@@ -228,7 +197,8 @@ def cells(prior: Subspace, centres: Floats, around: Floats, sums: Sums, ball: Ra
     pooled_noise = math.sqrt(float((noise**2).sum())) / total.sum()
     pooled = toward(around, (second.sum(axis=0) - moved.sum(axis=0)) / total.sum(), pooled_noise, t)
     own = [toward(pooled, (second[c] - moved[c]) / total[c], noise[c] / total[c], t) for c in range(L)]
-    return Cells(weights / weights.sum(), classes, centres.reshape(L * k, P) + step, np.stack(own))
+    means = centres.reshape(L * k, P) + step
+    return Mixture(weights / weights.sum(), means, np.repeat(np.stack(own), k, axis=0), classes)
 
 
 def _cell_weights(sums: Sums, counts: Floats, k: int, t: Tuning) -> Floats:

@@ -30,6 +30,19 @@ def shrunk_to_mean(values: Floats, noise: Floats | float) -> Floats:
     return np.asarray(mean + signal_share(float(values.var()), energy) * (values - mean))
 
 
+def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Floats:
+    """Counts of few values: those that do not stand out share what they have together."""
+    faint = h < t.clear * noise
+    h = h.copy()
+    if faint.any():
+        h[faint] = shrunk_to_mean(h[faint], noise)
+    h = np.maximum(h, RESOLUTION.tiny * n)
+    if (~faint).any():  # the frequent values take up what is left of n
+        rest = n - h[faint].sum()
+        h[~faint] = np.maximum(onto_simplex(h[~faint], max(rest, 1.0)), RESOLUTION.tiny * n)
+    return h
+
+
 def posterior_means(counts: Floats, noise: Floats, zeros: int) -> tuple[Floats, Floats]:
     """Noisy counts of one kind, many of which may be zero: posterior means, and the chances that there is none.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,42 +10,15 @@ import numpy as np
 from gnomon.model.class_marginals import Latent
 from gnomon.model.columns import Attribute
 from gnomon.model.components import Chain, Choice, Codes, Gaussians, Table
+from gnomon.model.coordinates import UNIFORM, Coordinates
 from gnomon.model.marginal import Marginal
-from gnomon.model.rounds import Cells, Subspace
+from gnomon.model.mixture import Mixture
+from gnomon.model.rounds import Subspace
 from gnomon.model.shrinkage import Floats
 from gnomon.model.tuning import RESOLUTION, Tuning
 
 BATCH, LEAST_BATCH = 2 * 2 * 2 * RESOLUTION.rows, RESOLUTION.least_rows  # rows drawn at once
 TINY = RESOLUTION.tiny
-UNIFORM = math.sqrt(3)  # half the width of a uniform law of variance one
-
-
-@dataclass(frozen=True)
-class Coordinates:
-    """What the coordinates of a row of scores mean.
-
-    attributes and marginals in order; counted: whether the marginals were measured; centre and weight (m,) of the
-    frame; variance (m,) of the coordinates, for a whole column.
-    """
-
-    attributes: tuple[Attribute, ...]
-    marginals: tuple[Marginal, ...]
-    counted: bool
-    centre: Floats
-    weight: Floats
-    variance: Floats
-
-    def __iter__(self) -> Iterator[tuple[Attribute, Marginal]]:
-        return iter(zip(self.attributes, self.marginals, strict=True))
-
-
-@dataclass(frozen=True)
-class Option:
-    """A discrete draw of the chain as cells: which attribute, in which order its values stand, or its indicator."""
-
-    attribute: Attribute
-    order: Codes
-    missing: bool = False
 
 
 @dataclass
@@ -56,18 +28,12 @@ class SyntheticModel:
     coordinates: Coordinates
     gaussians: Gaussians
     chain: Chain | None
-    options: tuple[Option, ...]
     class_marginals: dict[tuple[int, int], Marginal] = field(default_factory=dict)
-
-    @property
-    def numbers(self) -> list[tuple[Attribute, Marginal]]:
-        """Attributes that are Gaussian together and read off their marginals by rank."""
-        return [(a, g) for a, g in self.coordinates if not a.chosen]
 
     def latent(self, j: int) -> Latent:
         """The latent law of one coordinate."""
         g = self.gaussians
-        variances = self.chain.variances(j) if self.chain else g.variances(j)
+        variances = (self.chain or g).variances(j)
         return Latent(g.weights, g.classes, g.means[:, j], np.sqrt(np.maximum(variances, TINY))[g.classes])
 
     def sample_batches(self, n: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Codes]]:
@@ -75,7 +41,7 @@ class SyntheticModel:
         for start in range(0, n, BATCH):
             wanted = min(BATCH, n - start)
             g = self._components(max(wanted, LEAST_BATCH), rng)
-            Z, chosen = self.draw(g, rng)
+            Z, chosen = (self.chain or self.gaussians).draw(g, rng)
             cells, codes = self.decode(Z, chosen, self.gaussians.classes[g]), self.gaussians.classes[g]
             order = rng.permutation(len(g))[:wanted]
             yield cells[order], codes[order]
@@ -90,39 +56,19 @@ class SyntheticModel:
             counts += np.bincount(rng.choice(len(rest), left, p=rest / rest.sum()), minlength=len(rest))
         return np.repeat(np.arange(len(counts)), counts)
 
-    def draw(self, g: Codes, rng: np.random.Generator, rake: bool = False) -> tuple[Floats, Codes]:
-        """Latent rows of components g, and the choices of discrete attributes."""
-        if self.chain is not None:
-            return self.chain.draw(g, rng, rake)
-        return self.gaussians.draw(g, rng), np.empty((len(g), 0), dtype=np.int64)
-
     def raked(self, rng: np.random.Generator) -> SyntheticModel:
         """The model whose chances, cut at zero, have the means that they should have."""
         if self.chain is not None:
-            self.draw(self._components(RESOLUTION.rows, rng), rng, rake=True)
+            self.chain.draw(self._components(RESOLUTION.rows, rng), rng, rake=True)
         return self
 
     def decode(self, Z: Floats, chosen: Codes, codes: Codes) -> Floats:
         """Latent rows -> encoded cells."""
         X = np.zeros_like(Z)
-        for attribute, marginal in self.numbers:
-            j = attribute.first
-            X[:, j] = self._cells(Z[:, j], marginal)
-            for c in range(int(codes.max(initial=0)) + 1):
-                own, mine = self.class_marginals.get((c, j)), codes == c
-                if own is not None and mine.any():
-                    z = Z[mine, j]
-                    law = z if len(z) >= RESOLUTION.points else self.latent(j).quantiles(c, LEAST_BATCH)
-                    X[mine, j] = Table.by_rank(law, own)(z)
-        for place, option in enumerate(self.options):
-            value, attribute = option.order[chosen[:, place]], option.attribute
-            if option.missing:
-                X[:, attribute.indicator] = value
-            elif attribute.unordered:
-                X[np.arange(len(X)), attribute.first + value] = 1.0
-            else:
-                assert attribute.values is not None
-                X[:, attribute.first] = attribute.values[value]
+        for attribute, marginal in self.coordinates.numbers:
+            X[:, attribute.first] = self._cells(attribute.first, Z[:, attribute.first], codes, marginal)
+        for place, choice in enumerate(self.chain.choices if self.chain else ()):
+            X[:, choice.columns] = choice.cells[chosen[:, place]]
         for attribute in self.coordinates.attributes:
             if attribute.unordered and attribute.columns.stop - attribute.first == 1:
                 X[:, attribute.first] = 1.0
@@ -130,41 +76,50 @@ class SyntheticModel:
                 X[X[:, attribute.indicator] > 0, attribute.columns] = 0.0
         return X
 
-    def _cells(self, z: Floats, marginal: Marginal) -> Floats:
-        if self.coordinates.counted:
-            return Table.by_rank(z, marginal)(z)
-        return np.asarray(np.clip(z / UNIFORM, -1.0, 1.0))
+    def _cells(self, j: int, z: Floats, codes: Codes, marginal: Marginal) -> Floats:
+        """Cells of a number by rank: within a class that has a marginal of its own, else among all rows."""
+        if not self.coordinates.counted:
+            return np.asarray(np.clip(z / UNIFORM, -1.0, 1.0))
+        x, rest = np.empty_like(z), np.ones(len(z), dtype=bool)
+        for c in np.flatnonzero(np.bincount(codes)).tolist():
+            own, mine = self.class_marginals.get((c, j)), codes == c
+            if own is not None:
+                few = np.count_nonzero(mine) < RESOLUTION.points
+                law = self.latent(j).quantiles(c, LEAST_BATCH) if few else z[mine]
+                x[mine] = Table.by_rank(law, own)(z[mine])
+                rest &= ~mine
+        if rest.any():
+            x[rest] = Table.by_rank(z, marginal)(z[rest])
+        return x
 
 
-def synthetic_model(space: Subspace, cells: Cells, on: Coordinates, t: Tuning) -> SyntheticModel:
+def synthetic_model(space: Subspace, cells: Mixture, on: Coordinates, t: Tuning) -> SyntheticModel:
     """Components of the subspace, with what lies outside it, over all coordinates; then discrete attributes in a chain."""
     model = _over_all(space, cells, on)
-    draws = [draw for attribute, marginal in on for draw in _draws(attribute, marginal)]
-    options = [option for option, _ in draws]
-    if not draws:
-        return SyntheticModel(on, model, None, ())
+    choices = [choice for attribute, marginal in on for choice in _choices(attribute, marginal)]
+    if not choices:
+        return SyntheticModel(on, model, None)
     observed = _observed(space, on, t)
     means = model.means / np.maximum(np.diag(observed), t.least)
-    choices = []
-    for _, choice in draws:
+    for choice in choices:
         chances = _chances(choice, means[:, choice.places], model.weights, t)
         means[:, choice.places] = chances @ choice.points
-        choices.append(replace(choice, factors=np.ones((len(model.loadings), len(choice.shares)))))
     model = replace(model, means=means)
     covariances = np.stack([_complete(model, c, choices, observed, t) for c in range(len(model.loadings))])
     chosen = {int(p) for choice in choices for p in choice.places}
     unordered = {j for a in on.attributes if a.unordered for j in range(a.first, a.columns.stop)}
     numbers = np.array([j for j in range(len(on.centre)) if j not in chosen | unordered], dtype=np.int64)
-    return SyntheticModel(on, model, Chain(model, covariances, choices, numbers), tuple(options))
+    return SyntheticModel(on, model, Chain(model, covariances, choices, numbers))
 
 
-def _over_all(space: Subspace, cells: Cells, on: Coordinates) -> Gaussians:
+def _over_all(space: Subspace, cells: Mixture, on: Coordinates) -> Gaussians:
     """Loadings by class inside the subspace, the shrunk covariance outside it, and what each column still lacks."""
     m, lift = len(on.centre), space.basis / space.scale
     means = space.centre + cells.means @ lift.T
     jitter = np.eye(lift.shape[1])
+    _, first = np.unique(cells.classes, return_index=True)  # cells of a class have its covariance
     loadings = np.stack(
-        [lift @ np.linalg.cholesky(S + TINY * np.trace(S) * jitter) for S in cells.covariances]
+        [lift @ np.linalg.cholesky(S + TINY * np.trace(S) * jitter) for S in cells.covariances[first]]
     )
     outside = np.eye(m) - space.basis @ space.basis.T
     raw, U = np.linalg.eigh(outside @ space.covariance @ outside)
@@ -180,31 +135,22 @@ def _over_all(space: Subspace, cells: Cells, on: Coordinates) -> Gaussians:
     )
 
 
-def _draws(attribute: Attribute, marginal: Marginal) -> Iterator[tuple[Option, Choice]]:
+def _choices(attribute: Attribute, marginal: Marginal) -> Iterator[Choice]:
     """The discrete draws of an attribute: its value where it has no order or two values, and whether it is missing.
 
     The most frequent value comes first and has no coordinate of its own, since the others leave it over.
     """
-    k = len(marginal.mass)
+    k, mass, first = len(marginal.mass), marginal.mass, attribute.first
     if attribute.unordered and k > 1:
-        order = np.argsort(-marginal.mass, kind="stable")
-        points = (np.eye(k) - marginal.mass)[order][:, order[1:]]
-        yield Option(attribute, order), _choice(attribute.first + order[1:], points, marginal.mass[order])
+        order = np.argsort(-mass, kind="stable")
+        points = (np.eye(k) - mass)[order][:, order[1:]]
+        yield Choice(first + order[1:], points, mass[order], first + np.arange(k), np.eye(k)[order])
     elif attribute.values is not None and k == 2:
-        places = np.array([attribute.first])
-        yield Option(attribute, np.arange(2)), _choice(places, marginal.score[:, None], marginal.mass)
+        place = np.array([first])
+        yield Choice(place, marginal.score[:, None], mass, place, attribute.values[:, None])
     if attribute.indicator is not None:
-        share = marginal.missing
-        points = np.array([[-share], [1 - share]])
-        shares = np.array([1 - share, share])
-        yield (
-            Option(attribute, np.arange(2), missing=True),
-            _choice(np.array([attribute.indicator]), points, shares),
-        )
-
-
-def _choice(places: Codes, points: Floats, shares: Floats) -> Choice:
-    return Choice(places, points, shares, np.ones((1, len(shares))))
+        place, share, flags = np.array([attribute.indicator]), marginal.missing, np.array([[0.0], [1.0]])
+        yield Choice(place, flags - share, np.array([1 - share, share]), place, flags)
 
 
 def _chances(choice: Choice, means: Floats, weights: Floats, t: Tuning) -> Floats:

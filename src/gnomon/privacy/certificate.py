@@ -1,6 +1,6 @@
 """What a release promises, in a file for people and programs, with nothing private in it.
 
-The fields follow the OpenDP deployment registry, which follows NIST SP 800-226: unit of privacy, adjacency,
+The fields follow the OpenDP deployment registry, with the terms of NIST SP 800-226: unit of privacy, adjacency,
 model of trust, parameters, mechanisms with sensitivity and scale, public knowledge, post-processing,
 versions.
 """

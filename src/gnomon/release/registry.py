@@ -1,9 +1,9 @@
 """The facts of a release as an entry for a registry of deployments.
 
 Field names follow the template of the OpenDP deployments registry (https://registry.opendp.org,
-https://github.com/opendp/deployments-registry-data), which organises them by the questions of NIST SP 800-226, "Guidelines
-for Evaluating Differential Privacy Guarantees" (2025). The texts are ours. What a certificate cannot know, such as who the
-curator is, stays empty for the publisher to fill in.
+https://github.com/opendp/deployments-registry-data), whose authors align their terms with the draft of NIST SP 800-226,
+"Guidelines for Evaluating Differential Privacy Guarantees". The texts are ours. What a certificate cannot know, such as who
+the curator is, stays empty for the publisher to fill in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gnomon.table.schema import Schema
 OPEN = ("data_curators", "description", "intended_use", "data_product_region", "data_product_sector")
 HEAD = f"""# Entry for a registry of differential privacy deployments, made by gnomon from a release's certificate.
 # Field names: OpenDP deployments registry, https://github.com/opendp/deployments-registry-data
-# Questions: NIST SP 800-226, https://doi.org/10.6028/NIST.SP.800-226
+# Terms: aligned by the registry with the draft of NIST SP 800-226, https://doi.org/10.6028/NIST.SP.800-226
 # To be filled in by the publisher: {", ".join(OPEN)}, registry_authors.
 """
 _UNITS = {

@@ -422,6 +422,11 @@ class Moments(Query):
             ]
         )
 
+    @property
+    def side(self) -> int:
+        """Integers per natural unit of what counts rows: the constant, or else the label."""
+        return self.constant or self.label
+
     def zero(self) -> Integers:
         return np.zeros((self.blocks, self.width, self.width), dtype=np.int64)
 
@@ -447,6 +452,16 @@ class Moments(Query):
 
     def noise(self, loss: Spendable) -> Noise:
         return moment_noise(self.width, loss, ball=self.ball, blocks=self.blocks, mechanism=self.mechanism)
+
+    def split(self, answer: Integers) -> tuple[Matrix, Matrix, Vector]:
+        """second (B, p, p), and first (K, p) and counts (K,) by class or block, in units of the ball.
+
+        Sums and counts stand beside the constant, or beside the label where there is none.
+        """
+        p, unit = self.width - (1 if self.constant else self._beside), self.frame.unit
+        counts = np.einsum("bii->bi", answer)[:, p:].ravel()
+        first = answer[:, p:, :p].reshape(-1, p)
+        return answer[:, :p, :p] / unit**2, first / (unit * self.side), counts / self.side**2
 
 
 def _blocks(frame: Frame, target: Target, by_class: bool) -> int:
@@ -623,6 +638,10 @@ class CellMoments(Query):
     def classes(self) -> int:
         """How many second moments there are."""
         return max(self.frame.classes, 1)
+
+    @property
+    def side(self) -> int:
+        return self.constant
 
     @property
     def ball(self) -> int:

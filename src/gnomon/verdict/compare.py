@@ -145,9 +145,7 @@ def _even(group: Group, steps: tuple[Floats, Floats] | None) -> Marginal:
     k = group.place.stop - group.place.start - group.indicator
     if group.kind == "one-hot":
         return Marginal(np.append(np.full(k, 1 / k), np.zeros(int(group.indicator))))
-    cells = np.linspace(-1, 1, 401) if steps is None and group.kind != "boolean" else np.array([-1.0, 1.0])
-    if steps is not None:
-        cells = steps[0]
+    cells = np.linspace(-1, 1, 401) if steps is None else steps[0]
     return _numeric(cells, np.zeros(len(cells), dtype=bool))
 
 

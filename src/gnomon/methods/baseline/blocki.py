@@ -14,7 +14,8 @@ from gnomon.methods.baseline.sketch import sketch_lift
 from gnomon.methods.gaussian_model import BESIDE, CONSTANT, class_moments
 from gnomon.methods.model_release import ModelRelease
 from gnomon.methods.public import Notes, Public
-from gnomon.model.repair import Sums, mixture_of, rows_of
+from gnomon.model.repair import mixture_of, rows_of
+from gnomon.model.sums import Sums
 from gnomon.privacy.guarantee import ApproxDP, Unit
 from gnomon.privacy.measure import Measurer
 from gnomon.privacy.mechanism import Noise, NoiseLaw

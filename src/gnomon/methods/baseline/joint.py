@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gnomon.methods.public import Public
+from gnomon.model.columns import Attribute, attributes, value_bins
 from gnomon.privacy.guarantee import Spendable
 from gnomon.privacy.mechanism import Noise
 from gnomon.privacy.sensitivity import Norm, Sensitivity, histogram
 from gnomon.statistics.frame import Binning, bin_of
 from gnomon.statistics.grid import Integers, Matrix
 from gnomon.statistics.queries import Derived, VectorQuery
-from gnomon.table.column import Column
-from gnomon.table.encode import Encoder, Group
 from gnomon.table.rows import CELL, Codes, Rows
 
 CHUNK = 2**14  # rows whose indicators are held at once
@@ -33,7 +32,9 @@ class Coded:
     size: int
     binning: Binning | None = None  # of a feature
     ends: Integers | None = None  # of a target that is a number
-    exact: bool = True  # whether a code is one value, and not an interval
+    values: npt.NDArray[np.float64] | None = (
+        None  # the cells of codes that are one value, and not an interval
+    )
 
     def of(self, rows: Rows) -> Codes:
         if self.binning is not None:
@@ -54,46 +55,39 @@ class Coded:
         there = np.flatnonzero(codes < present)
         if one.ends is None:
             cells[there, np.asarray(one.columns)[codes[there]]] = 1.0
+        elif self.values is not None:
+            cells[there, one.columns[0]] = self.values[codes[there]]
         else:
-            cells[there, one.columns[0]] = spread(codes[there], present, self.exact, rng)
+            cells[there, one.columns[0]] = spread(codes[there], present, rng)
 
 
-def spread(codes: Codes, size: int, exact: bool, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Codes of evenly spaced values, or of intervals of equal width, as numbers in [-1, 1]."""
-    if exact:
-        return np.asarray(2.0 * codes / max(size - 1, 1) - 1.0)
+def spread(codes: Codes, size: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Codes of intervals of equal width as numbers in [-1, 1]."""
     return np.asarray(2.0 * (codes + rng.random(len(codes))) / size - 1.0)
 
 
 def even_ends(bins: int) -> Integers:
-    """The upper ends of bins of equal width on the grid CELL; evenly spaced values, as many, have one bin each."""
+    """The upper ends of bins of equal width on the grid CELL."""
     return np.rint((2 * np.arange(1, bins + 1) / bins - 1) * CELL).astype(np.int64)
 
 
 def coded(public: Public, bins: int) -> list[Coded]:
     """Every feature, then the target if there is one; numbers in `bins` intervals."""
-    encoder: Encoder = public.encoder
-    found = [_feature(*one, bins) for one in zip(encoder.groups, public.schema.features, strict=True)]
+    features = attributes(public.encoder, bins)[: len(public.encoder.groups)]
+    found = [_feature(attribute, bins) for attribute in features]
     if public.target.is_class:
         found.append(Coded(public.target.classes))
     elif public.target.is_number:
-        found.append(Coded(bins, ends=even_ends(bins), exact=False))
+        found.append(Coded(bins, ends=even_ends(bins)))
     return found
 
 
-def _feature(group: Group, column: Column, bins: int) -> Coded:
-    columns = tuple(range(group.place.start, group.place.stop - group.indicator))
-    indicator = group.place.stop - 1 if group.indicator else None
-    if group.kind == "one-hot":
-        binning = Binning(columns, None, indicator)
-        return Coded(binning.bins, binning)
-    size, exact = bins, False
-    if group.kind in ("boolean", "ordered"):
-        size, exact = max(len(column.values), 2), True
-    elif column.integer and not column.log and int(column.high) - int(column.low) < bins:  # type: ignore[arg-type]
-        size, exact = int(column.high) - int(column.low) + 1, True  # type: ignore[arg-type]
-    binning = Binning(columns, even_ends(size), indicator)
-    return Coded(binning.bins, binning, exact=exact)
+def _feature(attribute: Attribute, bins: int) -> Coded:
+    if attribute.values is None:
+        binning = Binning((attribute.first,), even_ends(bins), attribute.indicator)
+    else:
+        binning = attribute.binning(value_bins(attribute))
+    return Coded(binning.bins, binning, values=attribute.values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ from gnomon.methods.gaussian_model import CONSTANT
 from gnomon.methods.parameters import check, is_number
 from gnomon.methods.public import Notes, Public
 from gnomon.model.mixture import Mixture
-from gnomon.model.repair import Sums, mixture_of
+from gnomon.model.repair import mixture_of
+from gnomon.model.sums import Sums
 from gnomon.privacy.accounting import mu_of
 from gnomon.privacy.guarantee import GaussianDP, Spendable
 from gnomon.privacy.measure import Measurer

@@ -68,7 +68,7 @@ class NoisyTables(Compared, ModelRelease):
             if target.is_class:
                 y = codes[:, -1]
             elif target.is_number:
-                y = spread(codes[:, -1], self.attributes_[-1].size, exact=False, rng=rng)
+                y = spread(codes[:, -1], self.attributes_[-1].size, rng)
             yield self.encoder_.decode(cells, y)
 
 

@@ -32,7 +32,9 @@ class Steps(NamedTuple):
 
 
 def evenly(values: int) -> Steps:
-    """The steps of so many values that are evenly spaced between the bounds."""
+    """The steps of so many values that are evenly spaced between the bounds; a single one is in the middle."""
+    if values == 1:
+        return Steps(np.zeros(1), np.zeros(0))
     ends = np.linspace(-1.0, 1.0, 2 * values - 1)
     return Steps(ends[::2], ends[1::2])
 
@@ -92,6 +94,12 @@ class Codec(ABC):
     def steps(self) -> Steps | None:
         """Of kinds and bounds that leave few values: their cells, and where decoding goes over from one to the next."""
         return None
+
+    def cells(self, values: Sequence[float]) -> Floats:
+        """The cells of public values of a column that fills one row, such as atoms."""
+        found = np.zeros((1, len(values)))
+        self._write(np.asarray(values), found)
+        return np.asarray(found[0])
 
     @property
     @abstractmethod

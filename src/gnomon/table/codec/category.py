@@ -37,6 +37,9 @@ class FlagCodec(Codec):
     def _categories(self) -> int:
         return 2
 
+    def steps(self) -> Steps | None:
+        return evenly(2)
+
     def _restore(self, rows: Floats, shares: Floats | None) -> Any:
         return rows[0] > 0 if shares is None else cut(rows[0], shares) == 1
 
@@ -84,7 +87,7 @@ class OrderedCodec(_CategoryCodec):
         np.divide(2 * values - (len(self.column.values) - 1), steps, out=out[0])
 
     def steps(self) -> Steps | None:
-        return evenly(len(self.column.values)) if len(self.column.values) > 1 else None
+        return evenly(len(self.column.values))
 
     def _restore(self, rows: Floats, shares: Floats | None) -> pa.Array:
         steps = len(self.column.values) - 1
