@@ -156,3 +156,20 @@ def test_budgets_of_other_tools_are_the_largest_that_keep_the_promise(
     rho = protocol.rho_of(1.0, 1e-6)
     assert rho < mu**2 / 2  # the conversion of zCDP gives a little away
     assert rho == pytest.approx(mu**2 / 2, rel=0.2)
+
+
+@pytest.mark.usefixtures("utility")
+def test_exact_gaussians_have_the_moments_of_the_rows() -> None:
+    Rows, gaussian_rows = import_module("harness.arrays").Rows, import_module("limits").gaussian_rows
+
+    rng = np.random.default_rng(0)
+    X = rng.exponential(size=(400, 2)) @ np.array([[1.0, 0.5], [0.0, 0.2]])
+    y = np.repeat([0, 1], [100, 300])
+    drawn = gaussian_rows(Rows(X, y), False, 1, 40_000, rng)
+    assert np.bincount(drawn.y).tolist() == [10_000, 30_000]
+    for c in (0, 1):
+        real, found = X[y == c], drawn.X[drawn.y == c]
+        assert np.allclose(found.mean(axis=0), real.mean(axis=0), atol=0.05)
+        assert np.allclose(np.cov(found.T), np.cov(real.T), rtol=0.1)
+    number = gaussian_rows(Rows(X, X[:, 0] * 2), True, 4, 1_000, rng)
+    assert np.corrcoef(number.X[:, 0], number.y)[0, 1] > 0.999

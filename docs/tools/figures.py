@@ -159,6 +159,20 @@ def ablation() -> None:
     save(figure, "ablation")
 
 
+def limits() -> None:
+    head, *rows = tables("limits")[0][1]
+    figure, axis = plt.subplots(figsize=(7.5, 0.32 * len(rows) + 1), layout="constrained")
+    places = np.arange(len(rows))[::-1]
+    for column, (colour, mark) in {2: (GREY, "s"), 4: (SAND, "D"), 5: (BLUE, "o")}.items():
+        axis.plot([number(row[column]) for row in rows], places, mark, color=colour, label=head[column])
+    axis.set_yticks(places, [f"{row[0]}, {row[1]}" for row in rows], fontsize=8)
+    axis.set_xlabel("score on real rows: AUROC, accuracy or R2")
+    axis.grid(axis="y", linewidth=0.3)
+    axis.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
+    axis.spines[["top", "right"]].set_visible(False)
+    save(figure, "limits")
+
+
 def engines() -> None:
     rows = tables("engines")[0][1][1:]
     figure, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
@@ -251,6 +265,7 @@ def main() -> None:
     ron_gauss()
     dprp()
     ablation()
+    limits()
     bars("row-streaming", 0, 0, {3: "seconds of processors"}, "seconds of processors, 10 million rows")
     bars(
         "robustness",

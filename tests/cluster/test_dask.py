@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +20,7 @@ pytest.importorskip("distributed", reason="the extra gnomon[dask] is not install
 
 import dask.config
 import dask.dataframe as dd
+from distributed import LocalCluster
 
 from gnomon.engine.dask import DaskEngine
 from gnomon.engine.dask_frame import DaskSource
@@ -169,13 +173,49 @@ def test_odd_types_are_read_as_on_one_machine(engine: DaskEngine) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_a_sentence() -> None:
-    quickly = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
-    with quickly, pytest.raises(EngineError, match="cannot be reached"):
+    quickly = {"distributed.comm.timeouts.connect": "1s"}
+    with dask.config.set(quickly), pytest.raises(EngineError, match="cannot be reached"):
         DaskEngine("tcp://127.0.0.1:9")
+    silent = socket.create_server(("127.0.0.1", 0))  # it takes connections, and says nothing
+    address = f"127.0.0.1:{silent.getsockname()[1]}"
+    with silent, dask.config.set(quickly):
+        with pytest.raises(EngineError, match="cannot be reached"):
+            DaskEngine(f"tcp://{address}")
+        with pytest.raises(EngineError, match="begins with tls://, which needs certificates"):
+            DaskEngine(f"tls://{address}")
     for address in ("nonsense", "tcp://nobody", "tcp://me:secret@x", "/tmp/x:1"):
         with pytest.raises(ParameterError, match="has the form tcp://host:port") as caught:
             DaskEngine(address)
         assert "secret" not in str(caught.value)
+
+
+def test_a_worker_with_another_gnomon_is_a_sentence(tmp_path: Path, leftovers: Path) -> None:
+    """Its Python finds this version before all others."""
+    info = tmp_path / "gnomon-0.0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gnomon\nVersion: 0.0.0\n")
+    loopback = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=0, **loopback) as scheduler:
+        address = scheduler.scheduler_address
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            address,
+            "--no-nanny",
+            "--no-dashboard",
+        ]
+        worker = subprocess.Popen(
+            [*command, "--local-directory", str(tmp_path)],
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            with pytest.raises(EngineError, match=r"^A worker has gnomon 0\.0\.0 and the driver "):
+                DaskEngine(address, place=str(leftovers))
+        finally:
+            worker.terminate()
+            worker.wait()
 
 
 def test_a_local_cluster_logs_no_cells(

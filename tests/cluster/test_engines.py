@@ -114,6 +114,15 @@ def test_a_release_of_a_frame_is_that_of_one_machine(
         assert np.array_equal(one, other)
 
 
+def test_noisy_rows_are_a_table_and_no_frame_that_would_draw_them_again(
+    cluster: Any, engine: Any, table: pd.DataFrame, schema: Schema
+) -> None:
+    method = METHODS["jl-laplace"](1.0, schema=schema)
+    rows = method.fit_transform(cluster.frame(table, 5), engine=engine)
+    assert isinstance(rows, pa.Table)
+    assert rows.num_rows == len(table)
+
+
 def test_a_release_of_persons_is_that_of_one_machine(
     cluster: Any, engine: Any, table: pd.DataFrame, persons: Schema, monkeypatch: pytest.MonkeyPatch
 ) -> None:

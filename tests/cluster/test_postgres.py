@@ -27,6 +27,7 @@ from gnomon.errors import DataError, ParameterError
 from gnomon.methods import METHODS
 from gnomon.privacy.ledger import Ledger
 from gnomon.publish import publish
+from gnomon.table.encode import Encoder
 from gnomon.table.schema import Schema
 from gnomon.table.source import open_source
 
@@ -87,12 +88,12 @@ def ward(server: Server) -> Server:
     server.run(
         "CREATE TYPE kind AS ENUM ('a', 'b', 'c')",
         "CREATE TABLE ward (age int, dose numeric(10, 2), wide numeric(20, 0), kind kind, code char(3), seen timestamptz, "
-        "born date, weight double precision, ill boolean, tags int[], bill money, note jsonb, raw bytea)",
+        "born date, weight double precision, ill boolean, tags int[], bill money, note jsonb, raw bytea, stay interval)",
         "INSERT INTO ward SELECT i % 90, (i % 1000) / 10.0, 4503599627370497 + i % 2, "
         "(ARRAY['a', 'b', 'c'])[1 + i % 3]::kind, "
         "(ARRAY['x', 'yy'])[1 + i % 2], timestamptz '2024-01-01 00:30:00+02' + i % 300 * interval '1 day', "
         "date '1990-01-01' + i % 1000, CASE WHEN i % 10 = 0 THEN NULL ELSE 60 + i % 30 END, i % 2 = 0, "
-        "ARRAY[i], i::money, '{}', '\\x00' FROM generate_series(0, 2999) AS i",
+        "ARRAY[i], i::money, '{}', '\\x00', i * interval '1 hour' FROM generate_series(0, 2999) AS i",
         "INSERT INTO ward (dose, age) VALUES ('NaN', 3)",
     )
     return server
@@ -165,8 +166,63 @@ def test_whole_numbers_beyond_a_float_stay_apart(ward: Server) -> None:
     assert cells[:2] == ["4503599627370497", "4503599627370498"]
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_numbers_that_64_bits_do_not_hold_are_clipped_and_refuse_nothing(ward: Server, wide: bool) -> None:
+    """One cell would stop the whole read otherwise: PostgreSQL does not cast it."""
+    cells = [
+        "1" + 400 * "0",
+        "-1" + 400 * "0",
+        "1e-400",
+        "12345678901234567890123",
+        "Infinity",
+        "NaN",
+        None,
+        "7",
+    ]
+    given = ", ".join("(NULL)" if cell is None else f"('{cell}')" for cell in cells)
+    high = 2**53 if wide else 9
+    schema = Schema.loads(
+        f'[columns.x]\nkind = "number"\ninteger = {str(wide).lower()}\nlow = -9\nhigh = {high}\nmissing = "indicator"\n'
+    )
+    source = gn.open_database(
+        ward.url, query=f"SELECT x::numeric AS x FROM (VALUES {given}) AS v(x)", schema=schema
+    )
+    encoder = Encoder(schema)
+    (batch,) = source.batches(["x"])
+    found = encoder.encode(batch).cells[:, 0]
+    top, bottom, seven = (encoder.encode(pa.record_batch({"x": [n]})).cells[0, 0] for n in (high, -9, 7))
+    zero = encoder.encode(pa.record_batch({"x": [0]})).cells[0, 0]
+    assert found[:5].tolist() == [top, bottom, zero, top, top]
+    assert found[7] == seven
+    assert (encoder.encode(batch).cells[:, 1] > 0).tolist() == [cell in ("NaN", None) for cell in cells]
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+def test_a_date_without_end_is_at_its_own_end_of_the_bounds(ward: Server, kind: str) -> None:
+    cells = ["infinity", "-infinity", "4000-01-01 BC", "2001-02-03", None]
+    given = ", ".join("(NULL)" if cell is None else f"('{cell}')" for cell in cells)
+    schema = Schema.loads(
+        '[columns.x]\nkind = "date"\nlow = 2000-01-01\nhigh = 2010-01-01\nmissing = "indicator"\n'
+    )
+    source = gn.open_database(
+        ward.url, query=f"SELECT x::{kind} AS x FROM (VALUES {given}) AS v(x)", schema=schema
+    )
+    (batch,) = source.batches(["x"])
+    X = Encoder(schema).encode(batch).X
+    assert X[:3, 0].tolist() == [1, -1, -1]
+    assert -1 < X[3, 0] < 0
+    assert (X[:, 1] > 0).tolist() == [cell is None for cell in cells]
+
+
 @pytest.mark.parametrize(
-    ("column", "why"), [("tags", "arrays"), ("bill", "money"), ("note", "JSON"), ("raw", "bytes")]
+    ("column", "why"),
+    [
+        ("tags", "arrays"),
+        ("bill", "money"),
+        ("note", "JSON"),
+        ("raw", "bytes"),
+        ("stay", "an interval"),
+    ],
 )
 def test_what_cannot_be_released_is_refused_in_a_sentence(ward: Server, column: str, why: str) -> None:
     source = gn.open_database(ward.url, query="SELECT * FROM ward;")
@@ -240,6 +296,10 @@ def test_a_release_that_is_cut_while_it_reads_is_not_charged(ward: Server, tmp_p
 
 
 SENTENCES = {
+    "SELECT age, dose AS age FROM ward": "has more than one column 'age'; rename or remove one of them",
+    "SELECT age FROM ward; DROP TABLE ward": "does not understand the query.*42601",
+    "SELECT age FROM ward) AS x; DROP TABLE ward; --": "does not understand the query.*42601",
+    "DELETE FROM ward RETURNING age": "does not understand the query.*42601",
     "SELECT nope FROM ward": "does not understand the query.*42703",
     "SELECT * FROM nowhere": "does not understand the query.*42P01",
     "SELEC": "does not understand the query.*42601",
@@ -253,6 +313,18 @@ def test_what_the_database_says_is_not_passed_on(ward: Server, query: str) -> No
         list(gn.open_database(ward.url, query=query).batches(["x"]))
     assert "yy" not in str(caught.value)
     assert "127.0.0.1" not in str(caught.value)
+
+
+def test_a_query_without_rows_is_a_sentence_and_costs_nothing(ward: Server, tmp_path: Path) -> None:
+    schema = Schema.loads(TYPES)
+    source = gn.open_database(ward.url, query="SELECT * FROM ward WHERE age > 100", schema=schema)
+    assert source.n_rows() == 0
+    assert list(source.batches(["age", "kind"])) == []
+    ledger = Ledger(tmp_path / "ledger")
+    with pytest.raises(DataError, match="has 0 rows"):
+        gn.publish(source, tmp_path / "out", schema=schema, epsilon=1, ledger=ledger, account="ward")
+    assert ledger.history("ward") == []
+    assert not (tmp_path / "out").exists()
 
 
 def test_credentials_appear_nowhere(

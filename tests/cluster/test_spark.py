@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -23,9 +24,11 @@ from gnomon.engine.spark import SparkEngine
 from gnomon.engine.spark_frame import SparkSource
 from gnomon.engine.spark_session import problems
 from gnomon.errors import DataError, EngineError, ParameterError
+from gnomon.methods import METHODS
 from gnomon.table.schema import Schema
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+TOLD: dict[str, Any] = {"epsilon": np.inf, "not_private": True, "random_state": 1}
 
 
 @pytest.fixture
@@ -72,6 +75,13 @@ def test_a_persisted_frame_is_refused_and_so_is_what_is_made_of_it(
     source = SparkSource(frame, schema)
     source.engine(engine)
     assert source.n_rows() == len(table)
+    frame.createOrReplaceTempView("ward")
+    engine.session.sql("CACHE TABLE ward")  # persisted by a name, and shown by another one in a plan
+    source = SparkSource(engine.session.table("ward"), schema)
+    source.engine(engine)
+    with pytest.raises(EngineError, match="A persisted frame cannot be released: a part that is lost"):
+        source.n_rows()
+    engine.session.catalog.uncacheTable("ward")
 
 
 class Slow:
@@ -113,17 +123,52 @@ def test_a_frame_whose_executor_is_lost_holds_every_row_once(
         assert sorted(x for b in source.batches(["x"]) for x in b["x"].to_pylist()) == sorted(table["x"])
 
 
-def test_what_a_frame_complains_about_is_a_sentence_without_cells(
-    cluster: Any, engine: SparkEngine, table: pd.DataFrame, schema: Schema
-) -> None:
-    def boom(cell: float) -> float:
-        raise ValueError(f"1-800-SECRET {cell}")
+def boom(cell: float) -> float:
+    raise ValueError(f"1-800-SECRET {cell}")
 
-    source = SparkSource(cluster.frame(table, 2).withColumn("x", sql.udf(boom, "double")("x")), schema)
+
+@pytest.mark.parametrize("by", ["a function", "SQL", "columns"])
+def test_what_a_frame_complains_about_is_a_sentence_without_cells(
+    cluster: Any,
+    engine: SparkEngine,
+    table: pd.DataFrame,
+    schema: Schema,
+    by: str,
+    capfd: pytest.CaptureFixture[str],
+    by_value: Any,
+) -> None:
+    """PySpark itself writes what SQL complains about to the standard error, cells and all."""
+    failing = {
+        "a function": sql.udf(lambda cell: boom(cell), "double")("x"),
+        "SQL": sql.expr("CAST(secret AS INT)"),
+        "columns": sql.col("secret").cast("int"),
+    }
+    source = SparkSource(cluster.frame(table, 2).withColumn("x", failing[by]), schema)
     source.engine(engine)
     with pytest.raises(EngineError, match=r"^The Spark cluster could not do its work \(\w+\)\.$") as caught:
         source.n_rows()
     assert caught.value.__cause__ is None
+    said = capfd.readouterr()
+    assert "SECRET" not in said.out + said.err
+
+
+def test_columns_are_read_by_their_place_whatever_they_are_called(
+    cluster: Any, engine: SparkEngine, table: pd.DataFrame
+) -> None:
+    """For SQL some of these are one name, or none."""
+    names = ["a.b `c`", "größe", "X", "x", "a.b `c` hash", "hash", "c0"]
+    frame = cluster.frame(table, 3).select(*(sql.expr(f"x + {i}") for i in range(len(names)))).toDF(*names)
+    for i, name in enumerate(names):
+        declared = Schema.loads(f'[columns."{name}"]\nkind = "number"\nlow = 0\nhigh = 20\n')
+        source = SparkSource(frame, declared)
+        source.engine(engine)
+        found = sorted(x for batch in source.batches([name]) for x in batch[name].to_pylist())
+        assert found == sorted(table["x"] + i)
+
+
+def test_a_stream_is_refused(cluster: Any, engine: SparkEngine) -> None:
+    with pytest.raises(DataError, match="A streaming frame has no end"):
+        SparkSource(engine.session.readStream.format("rate").load())
 
 
 ODD = {
@@ -152,6 +197,28 @@ def test_types_without_a_form_are_refused_by_name_and_otherwise_left_alone(
     assert "SECRET" not in said.out + said.err
 
 
+READ = {
+    "duration": ("make_dt_interval(0, 0, 0, id)", pa.duration("us")),
+    "decimal": ("CAST(id AS DECIMAL(38, 2))", pa.decimal128(38, 2)),
+    "zoneless time": ("timestamp_ntz'2020-01-01 00:00:00'", pa.timestamp("us")),
+    "bytes": ("CAST('a' AS BINARY)", pa.binary()),
+    "array": ("array(id, id)", pa.list_(pa.int64())),
+    "record": ("named_struct('a', id)", pa.struct([("a", pa.int64())])),
+    "nothing": ("NULL", pa.null()),
+}
+
+
+def test_odd_types_are_read_as_on_one_machine(cluster: Any, engine: SparkEngine) -> None:
+    odd = [f"{told} AS `{kind}`" for kind, (told, _) in READ.items()]
+    frame = engine.session.range(0, 60, 1, 3).selectExpr(*odd, "CAST(id % 9 AS DOUBLE) AS x")
+    declared = "".join(f'[columns."{name}"]\nkind = "number"\nlow = 0\nhigh = 9\n' for name in frame.columns)
+    table, exact = frame.toArrow(), {**TOLD, "schema": Schema.loads(declared)}
+    assert [table.schema.field(k).type.id for k in READ] == [expected.id for _, expected in READ.values()]
+    here = METHODS["ron-gauss"](**exact).fit(table)
+    there = METHODS["ron-gauss"](**exact).fit(frame, engine=engine)
+    assert all(np.array_equal(a.value, b.value) for a, b in zip(here.answers_, there.answers_, strict=True))
+
+
 def test_random_rows_that_are_dealt_out_are_what_was_verified(
     cluster: Any, engine: SparkEngine, table: pd.DataFrame, schema: Schema
 ) -> None:
@@ -176,6 +243,13 @@ def test_a_cluster_that_is_not_there_is_a_sentence_in_time(address: str) -> None
     with pytest.raises(EngineError, match=r"^The Spark cluster cannot be reached; check its address\.$"):
         SparkEngine(address)
     assert time.monotonic() - started < 15
+    silent = socket.create_server(("127.0.0.1", 0))  # it takes connections, and says nothing
+    with (
+        silent,
+        pytest.raises(EngineError, match=r"^The Spark cluster cannot be reached; check its address\.$"),
+    ):
+        SparkEngine(f"sc://127.0.0.1:{silent.getsockname()[1]}")
+    assert time.monotonic() - started < 30
     with pytest.raises(ParameterError, match="begins with spark://") as caught:
         SparkEngine("token:SECRET")
     assert "SECRET" not in str(caught.value)
@@ -226,6 +300,105 @@ session.stop()
 """
 
 
+SPECULATION = """
+import os, secrets, sys, time
+from collections import Counter
+import cloudpickle, numpy as np, pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from gnomon.engine.local import LOCAL
+from gnomon.engine.spark import SparkEngine
+from gnomon.engine.spark_frame import SparkSource
+from gnomon.statistics.queries import Count
+from gnomon.table.encode import Encoder, RawRows
+from gnomon.table.schema import Schema
+from gnomon.table.source import open_source
+
+folder, url = sys.argv[1:]
+table = pq.read_table(folder + "/t.parquet")
+chosen = table["x"][0].as_py()
+
+def dawdle(work):  # in the first attempt, so that Spark starts a copy
+    path = f"{folder}/tried-{work}"
+    if os.path.exists(path):
+        open(path + "-again", "w").close()
+    else:
+        open(path, "w").close()
+        time.sleep(6)
+
+class Slow:
+    portable = True
+    def __init__(self, encoder):
+        self.encoder, self.layout = encoder, encoder.layout
+    def encode(self, batch):
+        if batch["x"][0].as_py() == chosen:
+            dawdle("encode")
+        return self.encoder.encode(batch)
+
+class SlowCount(Count):
+    def of_batch(self, rows):
+        if rows.cells[0].tobytes() == first:
+            dawdle("fold")
+        return super().of_batch(rows)
+
+class SlowNoise:
+    def __call__(self, rows):
+        noise = np.array([[secrets.randbits(60)] for _ in range(len(rows))])
+        if rows.cells[0].tobytes() == first:
+            dawdle("noise")
+        return noise
+
+def slow(batches):
+    for batch in batches:
+        if chosen in batch["x"].to_pylist():
+            dawdle("frame")
+        yield batch
+
+class ByValue:
+    def __init__(self, thing):
+        self.told = cloudpickle.dumps(thing)
+    def __reduce__(self):
+        return cloudpickle.loads, (self.told,)
+    def __getattr__(self, name):
+        return getattr(cloudpickle.loads(self.told), name)
+
+def rows_of(kept):
+    return Counter(row.tobytes() for part in kept.parts() for row in part.load().cells)
+
+def cells_of(source):
+    return sorted(x for batch in source.batches(["x"]) for x in batch["x"].to_pylist())
+
+told = {"speculation": "true", "speculation.interval": "100ms"}
+told |= {"speculation.multiplier": "1.1", "speculation.quantile": "0.2"}
+told |= {"executor.cores": "1", "cores.max": "2", "executor.memory": "512m", "driver.host": "127.0.0.1"}
+told |= {"ui.enabled": "false", "log.level": "OFF"}
+builder = SparkSession.builder.master(url)
+for key, value in told.items():
+    builder = builder.config("spark." + key, value)
+session = builder.getOrCreate()
+engine, schema = SparkEngine(session=session, place=folder), Schema.load(folder + "/schema.toml")
+encoder = Encoder(schema)
+raw = RawRows(open_source(folder + "/t.parquet"), tuple(encoder.columns))
+kept = engine.encode(raw, ByValue(Slow(encoder)), stage="x")
+once, first = rows_of(kept), next(kept.parts()).load().cells[0].tobytes()
+assert once == rows_of(LOCAL.encode(raw, encoder, stage="x"))
+assert int(engine.fold(kept, ByValue(SlowCount("rows")), stage="x")) == table.num_rows == kept.n
+drawn = []
+engine.write(kept, ByValue(SlowNoise()), drawn.append, stage="x")
+assert sum(map(len, drawn)) == len(np.unique(np.concatenate(drawn))) == kept.n
+frame = session.createDataFrame(table).repartition(6)
+source = SparkSource(frame.mapInArrow(slow, frame.schema), schema)
+source.engine(engine)
+assert source.n_rows() == table.num_rows and cells_of(source) == sorted(table["x"].to_pylist())
+time.sleep(7)  # by now whoever was slow, and lives, has tried to commit
+assert rows_of(kept) == once and cells_of(source) == sorted(table["x"].to_pylist())
+assert len([name for name in os.listdir(kept.folder.path) if "." not in name]) == 1 + len({b.path for b in kept.blocks})
+for work in ("encode", "fold", "noise", "frame"):
+    assert os.path.exists(f"{folder}/tried-{work}-again"), f"Spark made no copy of a task: {work}"
+del kept, source
+session.stop()
+"""
+
+
 @pytest.fixture
 def release(table: pd.DataFrame, schema: Schema, persons: Schema, leftovers: Path) -> Any:
     pq.write_table(pa.Table.from_pandas(table), leftovers / "t.parquet", row_group_size=500)
@@ -258,6 +431,14 @@ def test_a_release_on_a_master(spark_processes: Any, release: Any, leftovers: Pa
     assert (leftovers / "out" / "report.html").exists()
 
 
+def test_speculative_copies_of_tasks_commit_and_count_every_record_once(
+    spark_processes: Any, release: Any, leftovers: Path
+) -> None:
+    """Of the encoding, a fold, noisy rows and a frame: the slow attempt and its copy both run, and one of them stands."""
+    done = release(SPECULATION, spark_processes.master, PYSPARK_PYTHON=sys.executable)
+    assert done.returncode == 0, done.stderr
+
+
 def test_connect(spark_processes: Any, release: Any, leftovers: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs gnomon[spark]")
     url = spark_processes.connect_server()
@@ -267,19 +448,45 @@ def test_connect(spark_processes: Any, release: Any, leftovers: Path) -> None:
     assert (leftovers / "out" / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        (
-            "[PYTHON_VERSION_MISMATCH] Python in worker has different version",
-            "another version of Python than the",
-        ),
-        ("ModuleNotFoundError: No module named 'gnomon'", "lacks gnomon; install the same version there"),
-    ],
-)
-def test_a_worker_that_cannot_start_is_a_sentence(said: str, sentence: str) -> None:
-    with pytest.raises(EngineError, match=sentence) as caught, problems():
-        raise RuntimeError(f"{said} 1-800-SECRET")
+START = """
+from gnomon.engine.spark import SparkEngine
+try:
+    SparkEngine("local[1]")
+except Exception as refusal:
+    print(type(refusal).__name__, refusal)
+"""
+OTHERS = {
+    "nothing": (
+        "",
+        "EngineError A worker of the Spark cluster has no Python at the path that PYSPARK_PYTHON names;",
+    ),
+    "gnomon.py": (
+        "raise ModuleNotFoundError(\"No module named 'gnomon'\")\n",
+        "EngineError A worker of the Spark cluster lacks gnomon; install the same version there",
+    ),
+    "gnomon-0.0.0.dist-info/METADATA": (
+        "Metadata-Version: 2.1\nName: gnomon\nVersion: 0.0.0\n",
+        "EngineError A worker has gnomon 0.0.0 and the driver ",
+    ),
+}
+
+
+@pytest.mark.parametrize("file", OTHERS)
+def test_a_worker_with_other_versions_is_a_sentence(release: Any, tmp_path: Path, file: str) -> None:
+    """Its Python finds this file before all others."""
+    content, sentence = OTHERS[file]
+    (tmp_path / "other" / file).parent.mkdir(parents=True)
+    (tmp_path / "other" / file).write_text(content)
+    python = tmp_path / "python"
+    if "." in file:
+        python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}/other:$PYTHONPATH exec {sys.executable} "$@"\n')
+        python.chmod(0o700)
+    assert release(START, "", PYSPARK_PYTHON=str(python)).stdout.startswith(sentence)
+
+
+def test_a_worker_with_another_python_is_a_sentence() -> None:
+    with pytest.raises(EngineError, match="another version of Python than the") as caught, problems():
+        raise RuntimeError("[PYTHON_VERSION_MISMATCH] Python in worker has different version 1-800-SECRET")
     assert "SECRET" not in str(caught.value)
 
 

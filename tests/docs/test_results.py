@@ -53,6 +53,13 @@ def test_a_page_of_utility_has_the_numbers_of_its_lines(page: Path) -> None:
     assert kept == utility.pages()[page.stem], "python benchmarks/utility.py page makes the page again"
 
 
+def test_the_page_of_limits_has_the_numbers_of_its_lines() -> None:
+    import limits
+
+    kept = (RESULTS / "limits.md").read_text(encoding="utf-8")
+    assert "\n".join(limits.table(limits.FILE)) in kept, "python benchmarks/limits.py show has the table"
+
+
 def test_a_page_of_utility_folds_its_long_tables() -> None:
     """The answer, the compact table and the figure are read before anything is unfolded."""
     for page in UTILITY:

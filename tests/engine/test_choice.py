@@ -24,7 +24,15 @@ def test_one_machine_needs_no_engine() -> None:
         (("flink",), "The engine must be one of local, dask, spark. Got 'flink' instead."),
         (
             ("spark", "sc://host/;use_ssl=true;token=SECRET"),
-            "The address of the cluster holds a token, which",
+            "The address of the cluster holds a token or a password, which",
+        ),
+        (
+            ("spark", "sc://host/;x-api-key=SECRET"),
+            "The address of the cluster holds a token or a password, which",
+        ),
+        (
+            ("dask", "tcp://me:SECRET@host:8786"),
+            "The address of the cluster holds a token or a password, which",
         ),
     ],
 )

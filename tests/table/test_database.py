@@ -117,6 +117,12 @@ def test_from_the_command_line(ward: Path, tmp_path: Path, capsys: pytest.Captur
         ("sqlite:////nowhere/x.db", "does not exist"),
         ("postgresql://u:p@[x", "cannot be read"),
         ("postgresql://u:hunter2@x/y", "holds a password"),
+        ("postgresql://u:hunter2/3@x/y", "holds a password"),
+        ("postgresql://u:hunter2#3@x/y", "holds a password"),
+        ("postgresql://u@x/y?sslpassword=hunter2", "holds a password"),
+        ("postgresql://u@x/y?%70assword=hunter2", "holds a password"),
+        ("postgresql://u@x/y?oauth_client_secret=hunter2", "holds a password"),
+        ("host=x password=hunter2", "must begin with postgresql:// or sqlite:///"),
     ],
 )
 def test_urls_that_cannot_be_used(url: str, sentence: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gnomon.engine.base import Engine
 from gnomon.errors import ParameterError
 
+CREDENTIALS = re.compile(r"//[^/]*@|(token|password|secret|authorization|key)[^;=]*=")
 ENGINES = ("local", "dask", "spark")
 
 
@@ -16,10 +18,10 @@ def engine_named(
     name: str = "local", cluster: str | None = None, shared: str | None = None
 ) -> Iterator[Engine | None]:
     """The engine, for as long as it is used; None leaves the choice to the table."""
-    if "token=" in (cluster or "").lower():
+    if CREDENTIALS.search((cluster or "").lower()):
         raise ParameterError(
-            "The address of the cluster holds a token, which other users of this machine can see; leave it out, and set "
-            "SPARK_CONNECT_AUTHENTICATE_TOKEN in the environment."
+            "The address of the cluster holds a token or a password, which other users of this machine can see; leave it "
+            "out, and set SPARK_CONNECT_AUTHENTICATE_TOKEN in the environment."
         )
     if name == "local":
         if cluster is not None or shared is not None:

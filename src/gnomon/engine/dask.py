@@ -11,7 +11,7 @@ from typing import Any
 from distributed import Client, as_completed
 
 from gnomon.engine.cluster import SPLIT_EVERY, ClusterEngine, Outcome, Task, added
-from gnomon.engine.dask_session import local_cluster, problems
+from gnomon.engine.dask_session import client_of, local_cluster, problems
 from gnomon.errors import ParameterError
 
 ADDRESS = r"([a-z]+://)?[^\s/]+:\d+"
@@ -42,7 +42,7 @@ class DaskEngine(ClusterEngine):
         with ExitStack() as started, problems():
             if client is None:
                 own = None if cluster else started.enter_context(local_cluster(workers, processes))
-                client = started.enter_context(Client(own or cluster, set_as_default=False))
+                client = started.enter_context(client_of(own or cluster))
             self.client = client
             self.close = weakref.finalize(self, started.pop_all().close)
         self.greet()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from threading import Thread
 
 from gnomon.engine.committed import SharedFolder
 from gnomon.engine.local import workers
@@ -13,9 +15,12 @@ from gnomon.errors import EngineError, GnomonError
 
 try:
     import dask
-    from distributed import LocalCluster, Security
+    from dask.utils import parse_timedelta
+    from distributed import Client, LocalCluster, Security
 except ImportError:
     raise EngineError("The engine dask is not installed; install gnomon[dask].") from None
+
+SPARE = 5.0  # seconds for a greeting, after a connection
 
 
 @contextmanager
@@ -35,6 +40,28 @@ def problems() -> Iterator[None]:
         if os.environ.get("GNOMON_DEBUG"):
             raise
         raise EngineError(f"The Dask cluster could not do its work ({type(problem).__name__}).") from None
+
+
+def client_of(cluster: LocalCluster | str) -> Client:
+    """A client, or a sentence in time: Dask itself waits for ever for the greeting of what is no scheduler."""
+    if str(cluster).startswith("tls://") and Security().get_connection_args("client")["ssl_context"] is None:
+        raise EngineError(
+            "The address of the Dask cluster begins with tls://, which needs certificates; name them in Dask's own "
+            "configuration (distributed.comm.tls)."
+        )
+    found: Future[Client] = Future()
+
+    def connect() -> None:
+        try:
+            found.set_result(Client(cluster, set_as_default=False))
+        except Exception as problem:
+            found.set_exception(problem)
+
+    Thread(target=connect, daemon=True).start()
+    try:
+        return found.result(SPARE + parse_timedelta(dask.config.get("distributed.comm.timeouts.connect")))
+    except Exception:
+        raise OSError from None
 
 
 @contextmanager

@@ -20,11 +20,10 @@ from gnomon.engine.committed import SharedFolder
 from gnomon.engine.spark import COLUMNS, SparkEngine, row_of
 from gnomon.engine.spark_session import problems
 from gnomon.engine.staged import Stage, StagedFragment, StagedSource
-from gnomon.errors import EngineError
+from gnomon.errors import DataError, EngineError
 from gnomon.table.base import unique_names
 from gnomon.table.schema import Schema
 
-HASH = "gnomon row hash"
 PLAIN = (
     *(types.BooleanType, types.NumericType, types.StringType, types.BinaryType, types.NullType),
     *(types.DateType, types.TimestampType, types.TimestampNTZType, types.DayTimeIntervalType),
@@ -41,14 +40,18 @@ class SparkSource(StagedSource):
     kind, runs_on = "spark", SparkEngine
 
     def __init__(self, frame: Any, schema: Schema | None = None) -> None:
-        self._frame = frame
-        unique_names(frame.columns, self.label)
         with problems():
+            unique_names(names := frame.columns, self.label)
+            if frame.isStreaming:
+                raise DataError(
+                    "A streaming frame has no end; write it to a table or to files, and release those."
+                )
+            self._frame = frame.toDF(*map(_place, range(len(names))))  # in SQL, two names may be one
             foreign = {f.name: f.dataType.typeName() for f in frame.schema if not _known(f.dataType)}
-            known = [sql.col(_quoted(name)) for name in frame.columns if name not in foreign]
-            columns = frame.select(*known).limit(0).toArrow().schema
-        kinds = [(n, pa.null() if n in foreign else columns.field(n).type) for n in frame.columns]
-        super().__init__(pa.schema(kinds), schema, foreign)
+            known = [name for name in names if name not in foreign]
+            read = self._frame.select(*(_place(names.index(name)) for name in known)).limit(0).toArrow()
+        kinds = dict(zip(known, read.schema.types, strict=True))
+        super().__init__(pa.schema([(name, kinds.get(name, pa.null())) for name in names]), schema, foreign)
 
     def _start(self) -> SparkEngine:
         return SparkEngine(session=self._frame.sparkSession)
@@ -57,14 +60,15 @@ class SparkSource(StagedSource):
         """By the plan of the frame, which also tells of frames that it is made from; Spark prints it and no more."""
         with problems(), redirect_stdout(StringIO()) as plan:
             self._frame.select("*").explain()
-        return "InMemoryTableScan" in plan.getvalue()
+        return any(scan in plan.getvalue() for scan in ("InMemoryTableScan", "InMemoryRelation"))
 
     def _evaluated(self, schema: pa.Schema, folder: SharedFolder) -> list[StagedFragment]:
         names = tuple(schema.names)
-        columns = [sql.col(_quoted(name)) for name in names]
+        columns = [_place(self.names.index(name)) for name in names]
         with problems():
-            hashed = self._frame.select(*columns, sql.xxhash64(*columns).alias(HASH))
-        task = Task(_Staged(schema.append(pa.field(HASH, pa.int64())), str(folder.path)), versions())
+            hashed = self._frame.select(*columns, sql.xxhash64(*columns).alias("hash"))
+        last = pa.field(max(names, key=len, default="") + " hash", pa.int64())  # a name that no column has
+        task = Task(_Staged(schema.append(last), str(folder.path)), versions())
         told = pickle.dumps(task)
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -73,7 +77,7 @@ class SparkSource(StagedSource):
 
         with problems():
             rows = hashed.mapInArrow(run, COLUMNS).collect()
-            again = hashed.agg(sql.count("*"), sql.sum(sql.col(HASH).cast("decimal(38,0)"))).first()
+            again = hashed.agg(sql.count("*"), sql.sum(sql.col("hash").cast("decimal(38,0)"))).first()
         found = sorted((row["place"], pickle.loads(row["outcome"]).get()) for row in rows)
         if (sum(n for _, (n, _) in found), sum(h for _, (_, h) in found)) != (again[0], int(again[1] or 0)):
             raise EngineError(
@@ -93,7 +97,7 @@ class _Staged:
         path = _part(self._folder, item[0])
         rows = self._stage((path, item[1]))
         with pa.memory_map(path) as file, pa.ipc.open_file(file) as reader:
-            parts = (reader.get_batch(i).column(HASH) for i in range(reader.num_record_batches))
+            parts = (reader.get_batch(i).columns[-1] for i in range(reader.num_record_batches))
             return rows, sum(sum(part.to_pylist()) for part in parts)
 
 
@@ -110,5 +114,5 @@ def _part(folder: str, place: int) -> str:
     return os.path.join(folder, f"part-{place:06}")
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _place(i: int) -> str:
+    return f"c{i}"

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from gnomon.errors import EngineError, GnomonError, ParameterError
@@ -24,6 +25,16 @@ from gnomon.errors import EngineError, GnomonError, ParameterError
 PATIENCE = 10.0  # seconds for a connection
 LOOK = 0.5  # seconds between two looks at a job
 CONNECT_PORT = 15002
+UNREACHED = "The Spark cluster cannot be reached; check its address."
+KNOWN = {
+    "No module named 'gnomon": "A worker of the Spark cluster lacks gnomon; install the same version there, and set "
+    "PYSPARK_PYTHON to the Python that has it.",
+    "PYTHON_VERSION_MISMATCH": "A worker of the Spark cluster has another version of Python than the driver; install the "
+    "same version there, and set PYSPARK_PYTHON to it.",
+    "Cannot run program": "A worker of the Spark cluster has no Python at the path that PYSPARK_PYTHON names; set it to "
+    "the Python that has gnomon there.",
+}
+QUOTING = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 SETTINGS = {"spark.app.name": "gnomon", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -33,6 +44,7 @@ def session_of(cluster: str | None) -> SparkSession:
     master = "local[*]" if cluster is None else cluster
     if master.startswith("sc://"):
         _reach([urlsplit(master.partition(";")[0]).netloc], CONNECT_PORT)
+        _greet(master)
         return SparkSession.builder.remote(master).getOrCreate()
     if master.startswith("spark://"):
         _reach(master.removeprefix("spark://").split(","), 7077)
@@ -50,7 +62,12 @@ def session_of(cluster: str | None) -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf().setMaster(master).setAll([*SETTINGS.items(), *(LOOPBACK.items() if local else ())])
-    SparkContext(conf=conf, gateway=_gateway())
+    try:
+        SparkContext(conf=conf, gateway=_gateway())
+    except Exception:
+        if local:
+            raise
+        raise EngineError(UNREACHED) from None
     return SparkSession.builder.getOrCreate()
 
 
@@ -69,30 +86,50 @@ def _reach(places: list[str], port: int) -> None:
             parts = urlsplit(f"//{place}")
             socket.create_connection((parts.hostname or "", parts.port or port), timeout=PATIENCE).close()
             return
-    raise EngineError("The Spark cluster cannot be reached; check its address.")
+    raise EngineError(UNREACHED)
+
+
+def _greet(master: str) -> None:
+    """Refuse what is no Connect server: Spark itself would wait for its greeting without end."""
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    with DefaultChannelBuilder(master).toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=PATIENCE)
+        except grpc.FutureTimeoutError:
+            raise EngineError(UNREACHED) from None
 
 
 @contextmanager
 def problems() -> Iterator[None]:
     """What Spark raises, as one sentence: its text may hold addresses and cells."""
     try:
-        yield
+        with _unlogged():
+            yield
     except GnomonError:
         raise
     except Exception as problem:
         if os.environ.get("GNOMON_DEBUG"):
             raise
-        if "No module named 'gnomon" in str(problem):
-            raise EngineError(
-                "A worker of the Spark cluster lacks gnomon; install the same version there, and set PYSPARK_PYTHON to the "
-                "Python that has it."
-            ) from None
-        if "PYTHON_VERSION_MISMATCH" in str(problem):
-            raise EngineError(
-                "A worker of the Spark cluster has another version of Python than the driver; install the same version "
-                "there, and set PYSPARK_PYTHON to it."
-            ) from None
+        for sign, sentence in KNOWN.items():
+            if sign in str(problem):
+                raise EngineError(sentence) from None
         raise EngineError(f"The Spark cluster could not do its work ({type(problem).__name__}).") from None
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Without what PySpark writes to the standard error about a failed expression: the cell that it failed on."""
+    loggers = [PySparkLogger.getLogger(name) for name in QUOTING]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = "GNOMON_DEBUG" not in os.environ
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 @contextmanager

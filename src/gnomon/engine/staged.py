@@ -58,7 +58,8 @@ class Stage:
         def write(file: Any) -> None:
             with pa.ipc.new_file(file, self.schema) as writer:
                 for batch in batches:
-                    writer.write_table(pa.Table.from_batches([batch]).cast(self.schema), max_chunksize=BATCH)
+                    named = pa.Table.from_batches([batch]).rename_columns(self.schema.names)
+                    writer.write_table(named.cast(self.schema), max_chunksize=BATCH)
 
         commit(path, write)
         with pa.memory_map(path) as file, pa.ipc.open_file(file) as reader:

@@ -6,6 +6,7 @@ message, a file or a representation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from gnomon.errors import DataError, ParameterError
 
+BEFORE_HOST = re.compile(r"postgres[^:]*://[^@?]*:[^@?]*@")  # a password, with / and # too
 KINDS = "a URL, an ADBC connection, a SQLAlchemy engine, or a connection of psycopg, sqlite3 or DuckDB"
 
 
@@ -117,7 +119,9 @@ def _escaped(value: str) -> str:
 def _refuse_password(url: str) -> None:
     try:
         parts = urlsplit(url)
-        has_password = parts.password is not None or "password" in parse_qs(parts.query)
+        options = parse_qs(parts.query, keep_blank_values=True)
+        secret = any(word in name.lower() for name in options for word in ("password", "secret"))
+        has_password = parts.password is not None or secret or bool(BEFORE_HOST.match(url))
     except ValueError:
         raise ParameterError("The URL of the database cannot be read; check it.") from None
     if has_password:

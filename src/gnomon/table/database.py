@@ -28,6 +28,7 @@ SNAPSHOT = {
     ),
     "SQLite": ("PRAGMA query_only = on",),
 }
+_MOMENTS = {"date", "timestamp", "timestamptz"}
 _TEXT = {"bpchar", "uuid"}  # PostgreSQL pads the first with blanks
 _UNFIT = {
     "money": "money in the units of its server",
@@ -35,6 +36,15 @@ _UNFIT = {
     "jsonb": "JSON",
     "interval": "an interval",
 }
+# What PostgreSQL refuses to cast, or the driver reads with another sign, is the nearest that a cell can be: it is clipped.
+_NUMBER = (
+    "CASE WHEN {name} = 0 OR abs({name}) BETWEEN 2.3e-308 AND 1.7e308 THEN CAST({name} AS double precision) "
+    "ELSE sign({name}) * CASE WHEN abs({name}) < 1 THEN 0.0 ELSE double precision 'infinity' END END AS {name}"
+)
+_MOMENT = (
+    "CASE WHEN {name} > '9999-12-31' THEN '9999-12-31' WHEN {name} < '0001-01-01' THEN '0001-01-01' "
+    "ELSE {name} END AS {name}"
+)
 # A column of SQLite has no type, only its cells have. The driver would infer one from the first rows, and one cell would
 # decide how others are read; so every cell is read as a text that loses nothing of it.
 _SQLITE_TEXT = (
@@ -117,9 +127,13 @@ class DatabaseSource(Source):
         name, kind = quoted(field.name), _kind(field)
         if self._vendor == "SQLite" and self._declared is not None:
             return _SQLITE_TEXT.format(name=name)
-        if kind == "numeric":  # the driver gives text; a float is what a number column holds
-            return f"CAST({name} AS {'text' if field.name in self._wide else 'double precision'}) AS {name}"
-        if kind in _TEXT or (kind and isinstance(field.type, pa.BaseExtensionType)):
+        if (
+            kind == "numeric" and field.name not in self._wide
+        ):  # the driver gives text, a float is what is used
+            return _NUMBER.format(name=name)
+        if kind in _MOMENTS:
+            return _MOMENT.format(name=name)
+        if kind in _TEXT or kind == "numeric" or (kind and isinstance(field.type, pa.BaseExtensionType)):
             return f"CAST({name} AS text) AS {name}"
         return name
 
