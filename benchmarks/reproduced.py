@@ -279,9 +279,16 @@ def table() -> str:
     return "\n".join(text)
 
 
+def fewer() -> str:
+    """The experiments of which some line, not the synthesizer's, has less than half of the paper's trials."""
+    least = {name: min(counts(name)[0], default=0) for name in experiments()}
+    found = [f"{name} ({least[name]})" for name, of in experiments().items() if 2 * least[name] < of.trials]
+    return ", ".join(found) or "none"
+
+
 def page() -> str:
     words = filled((OUT / "words.txt").read_text(encoding="utf-8")).rstrip()
-    return f"{words}\n\n{CONTINUE}\n\n{table()}\n"
+    return f"{words}\n\n{CONTINUE}\n\nLess than half of the paper's trials have {fewer()}.\n\n{table()}\n"
 
 
 def main() -> None:
