@@ -29,8 +29,7 @@ from gnomon.table.source import open_source
 
 def synthesize(data: Measurer, public: Public, plan: BudgetPlan) -> tuple[SyntheticModel, Frame, float]:
     """Marginals, joint moments of scores, moments by class and cell, counts by class; then a model of all columns."""
-    rounds = Rounds(data, public, plan)
-    view = View(rounds, *measure_coordinates(rounds))  # two rounds of counting
+    view = View(*measure_coordinates(Rounds(data, public, plan)))  # two rounds of counting
     space = view.joint()  # directions, in a ball that a histogram of lengths chose
     components = view.by_class(space) if plan.by_class else class_cells(space)
     model = synthetic_model(view.located(space), components, view.scaled(space), plan.tuning)

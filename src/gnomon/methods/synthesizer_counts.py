@@ -29,6 +29,7 @@ from gnomon.statistics.queries import Histogram, Query, TargetAsColumn
 from gnomon.table.rows import CELL
 
 WHOLE = np.array([CELL])  # the end of one bin that holds every cell
+ONE_BIN = Bins(WHOLE, np.array([-1.0]), np.array([1.0]))
 EVEN = Marginal(np.array([-1.0]), np.array([1.0]), np.ones(1))  # of a column that was not counted
 
 
@@ -46,43 +47,71 @@ class Rounds:
         return replace(self.data.measure(asked, self.plan.losses[name]), query=query)
 
 
-def measure_coordinates(rounds: Rounds) -> tuple[Coordinates, float]:
-    """Coordinates by two rounds of counting, on a public grid, then at the quantiles of the first counts; and the rows."""
-    public, plan = rounds.public, rounds.plan
-    found, rows = _counted(rounds) if plan.counted else _shares(rounds)
+def measure_coordinates(rounds: Rounds) -> tuple[Rounds, Coordinates, float]:
+    """Coordinates by two rounds of counting, on a public grid, then at the quantiles of the first counts; and the rows.
+
+    Where the number of rows is private, the plan is fitted to the first count of them.
+    """
+    public, every = rounds.public, rounds.plan.attributes
+    first, rows = _first(rounds)
+    rounds = replace(rounds, plan=rounds.plan.fitted(public, rows))
+    found, rows = (_counted if rounds.plan.counted else _shares)(rounds, first, rows)
     weight = np.ones(public.m + public.target.is_number)
     if public.target.is_number:
         weight[-1] = max(math.sqrt(len(weight)) / 2, 1.0)
-    return Coordinates.of(plan.attributes, found, plan.counted, weight), rows
+    return rounds, Coordinates.of(every, found, rounds.plan.counted, weight), rows
 
 
-def _counted(rounds: Rounds) -> tuple[list[Marginal], float]:
+def _first(rounds: Rounds) -> tuple[list[Counts], float]:
+    """Counts on a public grid; where whole columns are too many bins, shares of few values and of missing cells alone."""
     plan, t = rounds.plan, rounds.plan.tuning
-    grid = [public_bins(attribute, t) for attribute in plan.attributes]
-    first = _count(rounds, "first", "counts on the public grid", plan.attributes, grid)
-    bins = [refined_bins(a, counts, plan.bins, t) for a, counts in zip(plan.attributes, first, strict=True)]
+    if plan.counted:
+        grid = [public_bins(attribute, t) for attribute in plan.attributes]
+        counts = _count(rounds, "first", "counts on the public grid", plan.attributes, grid)
+    else:
+        few = _few(plan.attributes)
+        if not few:
+            return [], float(rounds.public.rows)
+        bins = [ONE_BIN if a.values is None else public_bins(a, t) for a in few]
+        counts = _count(rounds, "first", "shares of values and of missing cells", few, bins)
+    return counts, rounds.public.n_or(float(np.mean([one.rows for one in counts])))
+
+
+def _few(found: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
+    return tuple(a for a in found if a.values is not None or a.indicator is not None)
+
+
+def _counted(rounds: Rounds, first: list[Counts], rows: float) -> tuple[list[Marginal], float]:
+    plan, t, wanted = rounds.plan, rounds.plan.tuning, rounds.plan.bins(rows)
+    bins = [refined_bins(a, counts, wanted, t) for a, counts in zip(plan.attributes, first, strict=True)]
     second = _count(rounds, "second", "counts at the quantiles", plan.attributes, bins)
     counts = [combined(a, b) for a, b in zip(first, second, strict=True)]
     rows = rounds.public.n_or(float(np.mean([one.rows for one in counts])))
     return marginals(counts, rows, t), rows
 
 
-def _shares(rounds: Rounds) -> tuple[list[Marginal], float]:
-    """Where whole columns are too many bins to count: shares of few values and of missing cells alone."""
+def _shares(rounds: Rounds, first: list[Counts], rows: float) -> tuple[list[Marginal], float]:
+    """Marginals of few values, and missing cells of all columns."""
     t, every = rounds.plan.tuning, rounds.plan.attributes
-    few = tuple(a for a in every if a.values is not None or a.indicator is not None)
+    few = _few(every)
     if not few:
-        return [EVEN] * len(every), float(rounds.public.rows)
-    bins = [Bins(WHOLE, EVEN.left, EVEN.right) if a.values is None else public_bins(a, t) for a in few]
-    counts = _alike(few, _count(rounds, "first", "shares of values and of missing cells", few, bins))
-    rows = rounds.public.n_or(float(np.mean([one.rows for one in counts])))
+        return [EVEN] * len(every), rows
+    if len(first) == len(every):  # whole columns were counted, whose bins turned out to be too many
+        whole = dict(zip([a.name for a in every], first, strict=True))
+        first = [whole[a.name] if a.values is not None else _in_one_bin(whole[a.name]) for a in few]
+    counts = _alike(few, first)
     known = {a.name: marginal_of(one, rows, t) for a, one in zip(few, counts, strict=True)}
     return [known.get(a.name, EVEN) for a in every], rows
 
 
+def _in_one_bin(counts: Counts) -> Counts:
+    noise = np.sqrt((counts.noise**2).sum(keepdims=True))
+    return replace(counts, bins=ONE_BIN, values=counts.values.sum(keepdims=True), noise=noise)
+
+
 def _alike(few: tuple[Attribute, ...], counts: list[Counts]) -> list[Counts]:
     """Counts of missing cells, and of both values of booleans, shrunk to their means over the columns."""
-    found, noise = list(counts), counts[0].noise[0]
+    found, noise = list(counts), min(float(one.noise.min()) for one in counts)
     kinds = {"missing": [a.indicator is not None for a in few], "values": [a.kind == "boolean" for a in few]}
     for kind, which in kinds.items():
         places = np.flatnonzero(which).tolist()

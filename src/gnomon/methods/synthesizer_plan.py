@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,7 +31,6 @@ class BudgetPlan:
     counted      whether every column is counted (rounds `first` and `second`), or only shares of few values and of
                  missing cells (`first`), and the location of all (`second`)
     of_classes   whether columns are counted a `third` time in every class, or in all rows
-    bins         of a column that stand out of the noise of counting
     dimension    in which a class's covariance stands out of its noise
     target_bins  that a numeric target is cut into
     """
@@ -41,7 +40,6 @@ class BudgetPlan:
     attributes: tuple[Attribute, ...]
     counted: bool
     of_classes: bool
-    bins: int
     dimension: int
     target_bins: int
 
@@ -49,17 +47,20 @@ class BudgetPlan:
     def by_class(self) -> bool:
         return "classes" in self.losses
 
+    def bins(self, rows: float) -> int:
+        """Bins of a column that stand out of the noise of the second round, of so many rows."""
+        noise = max(count_noise(len(self.attributes), self.losses["second"]), 1 / CELL)
+        return max(int(min(rows / (self.tuning.planned * noise), self.tuning.bins)), 2)
+
     @classmethod
     def of(cls, public: Public, t: Tuning) -> BudgetPlan:
         """What the budget affords."""
-        rows, m = public.rows, public.m
-        blocks = t.parts if public.target.is_number else public.target.blocks
+        rows, m, blocks = public.rows, public.m, _blocks(public, t)
         columns = len(attributes(public.encoder, 0))
         shares = _shares(public, t)
         losses = split(public.budget, shares)
         bins = int(min(rows / max(t.planned * count_noise(columns, losses["second"]), 1 / CELL), CELL))
         dimension = class_dimension(rows / blocks, m, blocks, losses["classes"])
-        of_class = rows / blocks / max(t.planned * count_noise(columns, losses["third"]), 1 / CELL)
         counted = bins >= t.fewest_bins
         few = [a for a in attributes(public.encoder, 0) if a.values is not None or a.indicator]
         found = attributes(public.encoder, min(bins, RESOLUTION.points) if counted else 0)
@@ -69,9 +70,38 @@ class BudgetPlan:
         if dimension < min(t.fewest_dimensions, m):
             left_out |= {"class_lengths", "classes"}
         losses = split(public.budget, _without(shares, left_out))
-        parts = _target_bins(m, rows, losses["joint"], t)
-        of_classes = blocks > 1 and "classes" in losses and of_class >= t.fewest_bins
-        return cls(t, losses, found, counted, of_classes, min(bins, t.bins), dimension, parts)
+        plan = cls(t, losses, found, counted, False, dimension, _target_bins(m, rows, losses["joint"], t))
+        return replace(plan, of_classes=plan._class_bins(public, rows) >= t.fewest_bins)
+
+    def fitted(self, public: Public, rows: float) -> BudgetPlan:
+        """The same losses, and what they afford of the rows that were counted, where their number is private.
+
+        A declared magnitude above the truth would cut rows into bins and classes that noise hides.
+        """
+        if public.n is not None:
+            return self
+        t, m, blocks = self.tuning, public.m, _blocks(public, self.tuning)
+        return replace(
+            self,
+            counted=self.counted and self.bins(rows) >= t.fewest_bins,
+            of_classes=self._class_bins(public, rows) >= t.fewest_bins,
+            dimension=class_dimension(rows / blocks, m, blocks, self.losses["classes"])
+            if self.by_class
+            else 0,
+            target_bins=_target_bins(m, rows, self.losses["joint"], t),
+        )
+
+    def _class_bins(self, public: Public, rows: float) -> float:
+        """Bins of a column that stand out of the noise of the third round in each class; none without classes."""
+        blocks = _blocks(public, self.tuning)
+        if blocks == 1 or not self.by_class or "third" not in self.losses:
+            return 0
+        noise = max(self.tuning.planned * count_noise(len(self.attributes), self.losses["third"]), 1 / CELL)
+        return rows / blocks / noise
+
+
+def _blocks(public: Public, t: Tuning) -> int:
+    return t.parts if public.target.is_number else public.target.blocks
 
 
 def _shares(public: Public, t: Tuning) -> dict[str, float]:
@@ -157,6 +187,6 @@ def synthesizer_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) 
     return MethodPlan(name, "model", p, tuple(lines), error, advice)
 
 
-def _target_bins(m: int, rows: int, loss: Spendable, t: Tuning) -> int:
+def _target_bins(m: int, rows: float, loss: Spendable, t: Tuning) -> int:
     noise = moment_deviation(m + 1, loss, t.label) / t.label
     return max(doubled(noise * math.sqrt(m) / rows, t.parts, t), 2)

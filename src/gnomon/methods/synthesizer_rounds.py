@@ -15,6 +15,7 @@ from gnomon.model.mixture import Mixture
 from gnomon.model.rounds import Radius, Subspace, cells, length_grid, radius, subspace
 from gnomon.model.shrinkage import Floats, signal_share
 from gnomon.model.sums import Sums
+from gnomon.model.tuning import RESOLUTION
 from gnomon.privacy.guarantee import PureDP
 from gnomon.privacy.measure import Measurement
 from gnomon.statistics.frame import Frame
@@ -55,12 +56,18 @@ class View:
         return Frame(centre, self.on.weight, whole, np.ones(1), scores=self.scores, missing=missing)
 
     def _measured_location(self) -> Floats:
-        """The mean of scores that nothing is known about but their bounds."""
-        on = self.on
+        """The mean of scores that nothing is known about but their bounds, by all rounds that were to count columns."""
+        on, found = self.on, []
         m, longest = len(on.centre), UNIFORM * float(np.linalg.norm(on.weight))
-        query = RowSum("sum of the scores", self.frame(on.centre).zoom(np.zeros((1, m)), longest), GRID)
-        measured = self.measure("second", query)
-        sums, noise = measured.answer[0] / query.units, measured.noise.diagonal / query.units[0]
+        frame = self.frame(on.centre).zoom(np.zeros((1, m)), longest)
+        for name in [name for name in ("second", "third") if name in self.plan.losses]:
+            query = RowSum("sum of the scores" + ", again" * (name == "third"), frame, GRID)
+            measured = self.measure(name, query)
+            found.append((measured.answer[0] / query.units, measured.noise.diagonal / query.units[0]))
+        precision = np.array([1 / max(noise, RESOLUTION.tiny) ** 2 for _, noise in found])
+        share = precision / precision.sum()
+        sums = np.sum([part * one for part, (one, _) in zip(share, found, strict=True)], axis=0)
+        noise = math.sqrt(sum((part * one) ** 2 for part, (_, one) in zip(share, found, strict=True)))
         self.rows = self.public.n_or(sums[-1])
         mean, noise = sums[:-1] * longest / self.rows, noise * longest / self.rows
         return np.asarray(on.centre + signal_share(float(mean @ mean), m * noise**2) * mean / on.weight)
