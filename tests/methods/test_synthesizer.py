@@ -249,12 +249,13 @@ def test_the_number_of_rows_may_be_private() -> None:
 
 
 def test_a_magnitude_far_above_the_rows_cuts_them_into_no_more_bins_than_they_fill() -> None:
-    """Ten times as many rows were declared: columns then came out too narrow, and models lost half of what they explain."""
+    """Ten times as many rows were declared: columns then came out too narrow, and models explained nothing."""
 
     def rows(n: int, rng: np.random.Generator) -> np.ndarray:
         X = rng.normal(size=(n, 8))
+        X[:, 1] += X[:, 0]
         y = X @ np.linspace(1, 0.2, 8) + rng.normal(size=n) / 2
-        return np.clip(np.column_stack([X, y]) / 8, -1, 1)
+        return np.clip(np.column_stack([X / 4, y / 8]), -1, 1)
 
     schema = gn.Schema(
         name="few", rows=3_000, columns=tuple(number(f"x{j}", -1, 1) for j in range(9))
@@ -272,7 +273,7 @@ def test_a_magnitude_far_above_the_rows_cuts_them_into_no_more_bins_than_they_fi
         slope = np.linalg.lstsq(np.column_stack([Z[:, :8], np.ones(len(Z))]), Z[:, 8], rcond=None)[0]
         wrong = np.column_stack([test[:, :8], np.ones(len(test))]) @ slope - test[:, 8]
         found.append(1 - float(np.mean(wrong**2)) / test[:, 8].var())
-    assert np.mean(found) > 0.75
+    assert np.mean(found) > 0.7
 
 
 def test_a_public_number_of_rows_is_known_before_it_is_counted() -> None:
