@@ -7,11 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from gnomon.methods.gaussian_model import CONSTANT, LOCATION
 from gnomon.privacy.guarantee import ApproxDP, Guarantee, PureDP, Spendable
 from gnomon.privacy.mechanism import best_spend, moment_noise
+from gnomon.statistics.frame import Binning
 from gnomon.statistics.grid import GRID
+from gnomon.statistics.queries import Histogram
 from gnomon.table.encode import Encoder
+from gnomon.table.rows import CELL
 
 SMALL, LARGE = 0.25, 0.8  # expected error: below, it hardly shows; above, little of the data is left
 _SOME_DELTA = 1e-6
@@ -121,3 +126,30 @@ def _moments(
     if classes > 1:
         lines = (PlannedNoise("size of a class", found.mechanism, law.diagonal / CONSTANT**2, "rows"), *lines)
     return p, lines, math.hypot(relative, distortion(p, encoder.width))
+
+
+def split(budget: Spendable, shares: dict[str, float]) -> dict[str, Spendable]:
+    """Losses by shares of mu squared; of a pure epsilon by their power 2/3, which balances the same errors."""
+    power = 2 / 3 if isinstance(budget, PureDP) else 1.0
+    weights = [share**power for share in shares.values()]
+    total = sum(weights)
+    return dict(zip(shares, budget.split(*(weight / total for weight in weights)), strict=True))
+
+
+def count_noise(columns: int, loss: Spendable) -> float:
+    """The standard deviation of a count in a histogram of so many attributes."""
+    return Histogram("", (Binning((0,), np.array([CELL])),) * columns).noise(loss).law.diagonal
+
+
+def moment_deviation(width: int, loss: Spendable, beside: float, blocks: int = 1) -> float:
+    """The standard deviation of a second moment of rows in the unit ball, with a coordinate of this size beside them."""
+    ball = round((1 + beside**2) * GRID**2)
+    return moment_noise(width, loss, ball=ball, blocks=blocks).law.off_diagonal / GRID**2
+
+
+def doubled(noise: float, most: int, small: float) -> int:
+    """How many parts rows are cut into: doubled while the noise of a part's mean is small beside the ball of all."""
+    parts = 1
+    while 2 * parts <= most and 2 * parts * noise <= small:
+        parts *= 2
+    return parts

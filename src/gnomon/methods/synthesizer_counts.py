@@ -53,7 +53,8 @@ def measure_coordinates(rounds: Rounds) -> tuple[Rounds, Coordinates, float]:
     Where the number of rows is private, the plan is fitted to the first count of them.
     """
     public, every = rounds.public, rounds.plan.attributes
-    first, rows = _first(rounds)
+    first = _first(rounds)
+    rows = public.n_or(float(np.mean([one.rows for one in first.values()])) if first else public.rows)
     rounds = replace(rounds, plan=rounds.plan.fitted(public, rows))
     found, rows = (_counted if rounds.plan.counted else _shares)(rounds, first, rows)
     weight = np.ones(public.m + public.target.is_number)
@@ -62,51 +63,34 @@ def measure_coordinates(rounds: Rounds) -> tuple[Rounds, Coordinates, float]:
     return rounds, Coordinates.of(every, found, rounds.plan.counted, weight), rows
 
 
-def _first(rounds: Rounds) -> tuple[list[Counts], float]:
+def _first(rounds: Rounds) -> dict[str, Counts]:
     """Counts on a public grid; where whole columns are too many bins, shares of few values and of missing cells alone."""
     plan, t = rounds.plan, rounds.plan.tuning
-    if plan.counted:
-        grid = [public_bins(attribute, t) for attribute in plan.attributes]
-        counts = _count(rounds, "first", "counts on the public grid", plan.attributes, grid)
-    else:
-        few = _few(plan.attributes)
-        if not few:
-            return [], float(rounds.public.rows)
-        bins = [ONE_BIN if a.values is None else public_bins(a, t) for a in few]
-        counts = _count(rounds, "first", "shares of values and of missing cells", few, bins)
-    return counts, rounds.public.n_or(float(np.mean([one.rows for one in counts])))
+    found = tuple(a for a in plan.attributes if plan.counted or a.few)
+    if not found:
+        return {}
+    words = "counts on the public grid" if plan.counted else "shares of values and of missing cells"
+    bins = [public_bins(a, t) if plan.counted or a.values is not None else ONE_BIN for a in found]
+    return dict(zip([a.name for a in found], _count(rounds, "first", words, found, bins), strict=True))
 
 
-def _few(found: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
-    return tuple(a for a in found if a.values is not None or a.indicator is not None)
-
-
-def _counted(rounds: Rounds, first: list[Counts], rows: float) -> tuple[list[Marginal], float]:
-    plan, t, wanted = rounds.plan, rounds.plan.tuning, rounds.plan.bins(rows)
-    bins = [refined_bins(a, counts, wanted, t) for a, counts in zip(plan.attributes, first, strict=True)]
-    second = _count(rounds, "second", "counts at the quantiles", plan.attributes, bins)
-    counts = [combined(a, b) for a, b in zip(first, second, strict=True)]
+def _counted(rounds: Rounds, first: dict[str, Counts], rows: float) -> tuple[list[Marginal], float]:
+    every, t = rounds.plan.attributes, rounds.plan.tuning
+    bins = [refined_bins(a, first[a.name], rounds.plan.bins, t) for a in every]
+    second = _count(rounds, "second", "counts at the quantiles", every, bins)
+    counts = [combined(first[a.name], b) for a, b in zip(every, second, strict=True)]
     rows = rounds.public.n_or(float(np.mean([one.rows for one in counts])))
     return marginals(counts, rows, t), rows
 
 
-def _shares(rounds: Rounds, first: list[Counts], rows: float) -> tuple[list[Marginal], float]:
+def _shares(rounds: Rounds, first: dict[str, Counts], rows: float) -> tuple[list[Marginal], float]:
     """Marginals of few values, and missing cells of all columns."""
-    t, every = rounds.plan.tuning, rounds.plan.attributes
-    few = _few(every)
-    if not few:
-        return [EVEN] * len(every), rows
-    if len(first) == len(every):  # whole columns were counted, whose bins turned out to be too many
-        whole = dict(zip([a.name for a in every], first, strict=True))
-        first = [whole[a.name] if a.values is not None else _in_one_bin(whole[a.name]) for a in few]
-    counts = _alike(few, first)
-    known = {a.name: marginal_of(one, rows, t) for a, one in zip(few, counts, strict=True)}
+    every, known = rounds.plan.attributes, {}
+    if few := tuple(a for a in every if a.few):
+        for a, one in zip(few, _alike(few, [first[a.name] for a in few]), strict=True):
+            own = marginal_of(one, rows, rounds.plan.tuning)
+            known[a.name] = own if a.values is not None else replace(EVEN, missing=own.missing)
     return [known.get(a.name, EVEN) for a in every], rows
-
-
-def _in_one_bin(counts: Counts) -> Counts:
-    noise = np.sqrt((counts.noise**2).sum(keepdims=True))
-    return replace(counts, bins=ONE_BIN, values=counts.values.sum(keepdims=True), noise=noise)
 
 
 def _alike(few: tuple[Attribute, ...], counts: list[Counts]) -> list[Counts]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gnomon.methods.synthesizer_plan import count_noise
+from gnomon.methods.planning import count_noise
 from gnomon.methods.synthesizer_rounds import View
 from gnomon.model.class_marginals import class_bins, raked, target_marginals, tilted
 from gnomon.model.columns import Attribute

@@ -11,15 +11,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gnomon.methods.planning import SMALL, MethodPlan, PlannedNoise, advise, distortion
+from gnomon.methods.planning import (
+    SMALL,
+    MethodPlan,
+    PlannedNoise,
+    advise,
+    count_noise,
+    distortion,
+    doubled,
+    moment_deviation,
+    split,
+)
 from gnomon.methods.public import Public
 from gnomon.model.columns import Attribute, attributes
 from gnomon.model.tuning import RESOLUTION, Tuning
-from gnomon.privacy.guarantee import Guarantee, PureDP, Spendable
+from gnomon.privacy.guarantee import Guarantee, Spendable
 from gnomon.privacy.mechanism import moment_noise
-from gnomon.statistics.frame import Binning
 from gnomon.statistics.grid import GRID
-from gnomon.statistics.queries import Histogram
 from gnomon.table.encode import Encoder
 from gnomon.table.rows import CELL
 
@@ -31,6 +39,7 @@ class BudgetPlan:
     counted      whether every column is counted (rounds `first` and `second`), or only shares of few values and of
                  missing cells (`first`), and the location of all (`second`)
     of_classes   whether columns are counted a `third` time in every class, or in all rows
+    bins         of a column that stand out of the noise of counting
     dimension    in which a class's covariance stands out of its noise
     target_bins  that a numeric target is cut into
     """
@@ -40,6 +49,7 @@ class BudgetPlan:
     attributes: tuple[Attribute, ...]
     counted: bool
     of_classes: bool
+    bins: int
     dimension: int
     target_bins: int
 
@@ -47,22 +57,19 @@ class BudgetPlan:
     def by_class(self) -> bool:
         return "classes" in self.losses
 
-    def bins(self, rows: float) -> int:
-        """Bins of a column that stand out of the noise of the second round, of so many rows."""
-        noise = max(count_noise(len(self.attributes), self.losses["second"]), 1 / CELL)
-        return max(int(min(rows / (self.tuning.planned * noise), self.tuning.bins)), 2)
-
     @classmethod
     def of(cls, public: Public, t: Tuning) -> BudgetPlan:
         """What the budget affords."""
-        rows, m, blocks = public.rows, public.m, _blocks(public, t)
+        rows, m = public.rows, public.m
+        blocks = t.parts if public.target.is_number else public.target.blocks
         columns = len(attributes(public.encoder, 0))
         shares = _shares(public, t)
         losses = split(public.budget, shares)
         bins = int(min(rows / max(t.planned * count_noise(columns, losses["second"]), 1 / CELL), CELL))
         dimension = class_dimension(rows / blocks, m, blocks, losses["classes"])
+        of_class = rows / blocks / max(t.planned * count_noise(columns, losses["third"]), 1 / CELL)
         counted = bins >= t.fewest_bins
-        few = [a for a in attributes(public.encoder, 0) if a.values is not None or a.indicator]
+        few = any(a.few for a in attributes(public.encoder, 0))
         found = attributes(public.encoder, min(bins, RESOLUTION.points) if counted else 0)
         left_out = set() if counted or few else {"first"}
         if not (counted and any(a.shaped for a in found if a.first < m)):
@@ -70,8 +77,9 @@ class BudgetPlan:
         if dimension < min(t.fewest_dimensions, m):
             left_out |= {"class_lengths", "classes"}
         losses = split(public.budget, _without(shares, left_out))
-        plan = cls(t, losses, found, counted, False, dimension, _target_bins(m, rows, losses["joint"], t))
-        return replace(plan, of_classes=plan._class_bins(public, rows) >= t.fewest_bins)
+        parts = _target_bins(m, rows, losses["joint"], t)
+        of_classes = blocks > 1 and "classes" in losses and of_class >= t.fewest_bins
+        return cls(t, losses, found, counted, of_classes, min(bins, t.bins), dimension, parts)
 
     def fitted(self, public: Public, rows: float) -> BudgetPlan:
         """The same losses, and what they afford of the rows that were counted, where their number is private.
@@ -80,28 +88,15 @@ class BudgetPlan:
         """
         if public.n is not None:
             return self
-        t, m, blocks = self.tuning, public.m, _blocks(public, self.tuning)
+        other = BudgetPlan.of(replace(public, rows=round(rows)), self.tuning)
         return replace(
             self,
-            counted=self.counted and self.bins(rows) >= t.fewest_bins,
-            of_classes=self._class_bins(public, rows) >= t.fewest_bins,
-            dimension=class_dimension(rows / blocks, m, blocks, self.losses["classes"])
-            if self.by_class
-            else 0,
-            target_bins=_target_bins(m, rows, self.losses["joint"], t),
+            counted=self.counted and other.counted,
+            of_classes=self.by_class and other.of_classes,
+            bins=other.bins,
+            dimension=other.dimension,
+            target_bins=other.target_bins,
         )
-
-    def _class_bins(self, public: Public, rows: float) -> float:
-        """Bins of a column that stand out of the noise of the third round in each class; none without classes."""
-        blocks = _blocks(public, self.tuning)
-        if blocks == 1 or not self.by_class or "third" not in self.losses:
-            return 0
-        noise = max(self.tuning.planned * count_noise(len(self.attributes), self.losses["third"]), 1 / CELL)
-        return rows / blocks / noise
-
-
-def _blocks(public: Public, t: Tuning) -> int:
-    return t.parts if public.target.is_number else public.target.blocks
 
 
 def _shares(public: Public, t: Tuning) -> dict[str, float]:
@@ -121,25 +116,6 @@ def _without(shares: dict[str, float], left_out: set[str]) -> dict[str, float]:
     return kept | {"joint": kept["joint"] + sum(shares.values()) - sum(kept.values())}
 
 
-def split(budget: Spendable, shares: dict[str, float]) -> dict[str, Spendable]:
-    """Losses by shares of mu squared; of a pure epsilon by their power 2/3, which balances the same errors."""
-    power = 2 / 3 if isinstance(budget, PureDP) else 1.0
-    weights = [share**power for share in shares.values()]
-    total = sum(weights)
-    return dict(zip(shares, budget.split(*(weight / total for weight in weights)), strict=True))
-
-
-def count_noise(columns: int, loss: Spendable) -> float:
-    """The standard deviation of a count in a histogram of so many attributes."""
-    return Histogram("", (Binning((0,), np.array([CELL])),) * columns).noise(loss).law.diagonal
-
-
-def moment_deviation(width: int, loss: Spendable, beside: float, blocks: int = 1) -> float:
-    """The standard deviation of a second moment of rows in the unit ball, with a coordinate of this size beside them."""
-    ball = round((1 + beside**2) * GRID**2)
-    return moment_noise(width, loss, ball=ball, blocks=blocks).law.off_diagonal / GRID**2
-
-
 def class_dimension(rows: float, m: int, blocks: int, loss: Spendable) -> int:
     """The largest dimension in which noise reaches at most half the variance of a direction, if all vary alike.
 
@@ -150,14 +126,6 @@ def class_dimension(rows: float, m: int, blocks: int, loss: Spendable) -> int:
         return 2 * math.sqrt(p) * moment_deviation(p + 1, loss, 1 / 2, max(blocks, 2)) > rows / (2 * p)
 
     return bisect_left(range(1, m + 1), True, key=drowns)
-
-
-def doubled(noise: float, most: int, t: Tuning) -> int:
-    """How many parts rows are cut into: doubled while the noise of a part's mean is small beside the ball of all."""
-    parts = 1
-    while 2 * parts <= most and 2 * parts * noise <= t.part_noise:
-        parts *= 2
-    return parts
 
 
 def synthesizer_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) -> MethodPlan:
@@ -187,6 +155,6 @@ def synthesizer_plan(name: str, encoder: Encoder, n: int, guarantee: Guarantee) 
     return MethodPlan(name, "model", p, tuple(lines), error, advice)
 
 
-def _target_bins(m: int, rows: float, loss: Spendable, t: Tuning) -> int:
+def _target_bins(m: int, rows: int, loss: Spendable, t: Tuning) -> int:
     noise = moment_deviation(m + 1, loss, t.label) / t.label
-    return max(doubled(noise * math.sqrt(m) / rows, t.parts, t), 2)
+    return max(doubled(noise * math.sqrt(m) / rows, t.parts, t.part_noise), 2)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gnomon.methods.planning import doubled, moment_deviation
 from gnomon.methods.synthesizer_counts import WHOLE, Rounds
-from gnomon.methods.synthesizer_plan import doubled, moment_deviation
 from gnomon.model.class_marginals import target_levels
 from gnomon.model.coordinates import UNIFORM, Coordinates
 from gnomon.model.mixture import Mixture
@@ -57,19 +57,18 @@ class View:
 
     def _measured_location(self) -> Floats:
         """The mean of scores that nothing is known about but their bounds, by all rounds that were to count columns."""
-        on, found = self.on, []
+        on, names = self.on, [name for name in ("second", "third") if name in self.plan.losses]
         m, longest = len(on.centre), UNIFORM * float(np.linalg.norm(on.weight))
         frame = self.frame(on.centre).zoom(np.zeros((1, m)), longest)
-        for name in [name for name in ("second", "third") if name in self.plan.losses]:
-            query = RowSum("sum of the scores" + ", again" * (name == "third"), frame, GRID)
-            measured = self.measure(name, query)
-            found.append((measured.answer[0] / query.units, measured.noise.diagonal / query.units[0]))
-        precision = np.array([1 / max(noise, RESOLUTION.tiny) ** 2 for _, noise in found])
-        share = precision / precision.sum()
-        sums = np.sum([part * one for part, (one, _) in zip(share, found, strict=True)], axis=0)
-        noise = math.sqrt(sum((part * one) ** 2 for part, (_, one) in zip(share, found, strict=True)))
+        asked = [RowSum("sum of the scores" + ", again" * (name == "third"), frame, GRID) for name in names]
+        found = [self.measure(name, query) for name, query in zip(names, asked, strict=True)]
+        each = np.array([one.noise.diagonal for one in found]) / asked[0].units[0]
+        share = 1 / np.maximum(each, RESOLUTION.tiny) ** 2
+        share /= share.sum()
+        sums = share @ [one.answer[0] / asked[0].units for one in found]
+        noise = float(np.linalg.norm(share * each)) * longest
         self.rows = self.public.n_or(sums[-1])
-        mean, noise = sums[:-1] * longest / self.rows, noise * longest / self.rows
+        mean, noise = sums[:-1] * longest / self.rows, noise / self.rows
         return np.asarray(on.centre + signal_share(float(mean @ mean), m * noise**2) * mean / on.weight)
 
     def within(
@@ -123,7 +122,7 @@ class View:
         if isinstance(loss, PureDP):
             return 1
         noise = moment_deviation(P + 1, loss, 1 / 2, 2) * 2
-        return doubled(noise * math.sqrt(P) * self.classes / self.rows, t.parts, t)
+        return doubled(noise * math.sqrt(P) * self.classes / self.rows, t.parts, t.part_noise)
 
     def located(self, space: Subspace) -> Subspace:
         """The subspace with its centre seen from the coordinates' own."""

@@ -57,6 +57,11 @@ class Attribute:
         return Binning(columns, None if self.unordered else bins.ends, self.indicator)
 
     @property
+    def few(self) -> bool:
+        """Whether some share of it can be counted where whole columns cannot: of few values, or of missing cells."""
+        return self.values is not None or self.indicator is not None
+
+    @property
     def shaped(self) -> bool:
         """Whether its marginal can be counted again: a number that is never missing."""
         return not self.chosen and self.indicator is None
