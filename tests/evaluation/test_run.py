@@ -182,9 +182,10 @@ def test_the_worst_columns_are_named_and_drawn_under_the_stamp(found) -> None:  
 
 
 def test_intervals_of_a_model_are_over_redraws(found) -> None:  # type: ignore[no-untyped-def]
-    drawn = found.fidelity["one-way marginals"]["release"]
-    assert len(set(drawn.values[0])) == 2
-    assert drawn.interval is not None
+    drawn = [sides["release"] for sides in found.fidelity.values() if "release" in sides]
+    assert all(len(one.values[0]) == 2 for one in drawn)
+    assert any(len(set(one.values[0])) == 2 for one in drawn)  # two tables may agree in one measure by chance
+    assert found.fidelity["one-way marginals"]["release"].interval is not None
     assert found.fidelity["one-way marginals"]["floor"].interval is None
 
 
