@@ -55,6 +55,17 @@ def test_many_pairs_are_counted_at_once_and_the_same(monkeypatch: pytest.MonkeyP
     assert found.tolist() == np.concatenate(each).tolist()
 
 
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 300])
+def test_tables_counted_by_bits_are_those_counted_by_places(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(n)
+    X, y = rng.uniform(-1, 1, (n, 3)), rng.integers(0, 2, n)
+    bins = [Coded(4, Binning((j,), joint.even_ends(4))) for j in range(3)]
+    query = JointCounts("tables", (*bins, CLASS), ((0,), (2, 0, 1), (3, 1), (0, 3, 2, 1)))
+    found = query.of_batch(Rows.of(X, y))
+    monkeypatch.setattr(joint, "MOST_BITS", 0)
+    assert found.tolist() == query.of_batch(Rows.of(X, y)).tolist()
+
+
 def test_the_score_is_the_distance_from_independence() -> None:
     y = np.arange(400) % 2
     assert score(y.copy(), y) / FINE == pytest.approx(400)  # 2 n R with R = 1/2

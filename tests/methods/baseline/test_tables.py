@@ -35,7 +35,7 @@ RNG = np.random.default_rng(0)
 def test_a_cycle_is_triangulated_and_its_tree_keeps_what_is_shared_together() -> None:
     sizes = [2] * 6
     pairs = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4)]
-    found = cliques(6, pairs, sizes)
+    found = cliques(range(6), pairs, sizes)
     assert all(any({i, j} <= set(one) for one in found) for i, j in pairs)
     assert max(len(one) for one in found) == 3  # a cycle of four needs one chord
     assert (5,) in found
@@ -48,7 +48,7 @@ def test_what_is_shared_with_earlier_cliques_is_shared_with_the_parent(seed: int
     d = int(rng.integers(3, 12))
     sizes = rng.integers(2, 5, d).tolist()
     pairs = [pair for pair in itertools.combinations(range(d), 2) if rng.random() < 0.3]
-    tree = junction_tree(cliques(d, pairs, sizes))
+    tree = junction_tree(cliques(range(d), pairs, sizes))
     for place, (one, parent) in enumerate(tree[1:], 1):
         assert parent is not None
         assert parent < place

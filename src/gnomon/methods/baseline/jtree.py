@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -77,7 +79,7 @@ class JTree(ChosenTables):
         largest = useful_cells(public, counting, len(sizes), self.theta)
         rounds = len(sizes) if self.edges == "auto" else int(self.edges)
         self.edges_ = dependencies(data, public, attributes, choosing, rounds, self.phi, largest)
-        sets = merged(junction_tree(cliques(len(sizes), self.edges_, sizes)), sizes)
+        sets = merged(junction_tree(cliques(range(len(sizes)), self.edges_, sizes)), sizes)
         self.tables_ = consistent(sets, self._measured(data, public, attributes, sets, counting))
         notes.rows = public.rows
         notes.post_processing.append(
@@ -127,22 +129,28 @@ def useful_pairs(found: list[Pair], sizes: list[int], largest: float) -> list[Pa
     part = list(range(len(sizes)))  # of the graph, that an attribute is in
     for i, j in found:
         part = [part[i] if one == part[j] else one for one in part]
+    inside = {k: tuple(pair for pair in found if part[pair[0]] == k) for k in part}
 
     def fits(i: int, j: int) -> bool:
         if (i, j) in found or sizes[i] * sizes[j] > largest:
             return False
         if part[i] != part[j]:  # the pair is a clique of its own
             return True
-        inside = [pair for pair in found if part[pair[0]] == part[i]]
-        made = cliques(len(sizes), [*inside, (i, j)], sizes)
-        return all(len(one) == 1 or math.prod(sizes[k] for k in one) <= largest for one in made)
+        return most_cells((*inside[part[i]], (i, j)), tuple(sizes)) <= largest
 
     return [pair for pair in itertools.combinations(range(len(sizes)), 2) if fits(*pair)]
 
 
-def cliques(d: int, pairs: list[Pair], sizes: list[int]) -> list[Clique]:
+@lru_cache(2**16)  # most parts of a graph stay as they were when a pair is added
+def most_cells(pairs: tuple[Pair, ...], sizes: tuple[int, ...]) -> int:
+    """The cells of the largest clique among attributes that these pairs connect."""
+    made = cliques(sorted({i for pair in pairs for i in pair}), pairs, sizes)
+    return max(math.prod(sizes[i] for i in one) for one in made)
+
+
+def cliques(nodes: Iterable[int], pairs: Sequence[Pair], sizes: Sequence[int]) -> list[Clique]:
     """The maximal cliques of the triangulated graph: attributes are eliminated, the smallest clique first."""
-    near: dict[int, set[int]] = {i: set() for i in range(d)}
+    near: dict[int, set[int]] = {i: set() for i in nodes}
     for i, j in pairs:
         near[i].add(j)
         near[j].add(i)
