@@ -19,9 +19,9 @@ DP-CGAN draws labels evenly, since how frequent they are is not paid for.
 from __future__ import annotations
 
 import itertools
-import os
 import secrets
 import warnings
+from functools import cache
 
 import numpy as np
 import torch
@@ -31,11 +31,20 @@ from protocol import FACTS, Asked, serve
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-EPOCHS = int(os.environ.get("GNOMON_GAN_EPOCHS", "100"))
-RATE = float(os.environ.get("GNOMON_GAN_RATE", "0.001"))
+EPOCHS, RATE = 100, 0.001
 CLIP = 1.0  # the norm of one row's gradient
 WEIGHT = 0.1  # of the Wasserstein critic, at most
 warnings.filterwarnings("ignore")
+
+
+@cache
+def multiplier_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """The smallest noise by Opacus's accountant; at large sampling rates it takes longer to find than to train with."""
+    return float(
+        get_noise_multiplier(
+            target_epsilon=epsilon, target_delta=delta, sample_rate=rate, steps=steps, accountant="rdp"
+        )
+    )
 
 
 def layers(*sizes: int) -> nn.Sequential:
@@ -63,6 +72,7 @@ def encoded(asked: Asked, domain: list[dict]) -> tuple[torch.Tensor, list[tuple[
 def synthesise(asked: Asked) -> dict[str, np.ndarray]:
     torch.manual_seed(secrets.randbits(62))
     torch.set_num_threads(1)
+    epochs, rate = int(asked.settings.get("epochs", EPOCHS)), asked.settings.get("rate", RATE)
     domain = asked.domain
     rows, places = encoded(asked, domain)
     n, d = rows.shape
@@ -73,27 +83,21 @@ def synthesise(asked: Asked) -> dict[str, np.ndarray]:
 
     batch = min(50 if n < 200 else 100, n)
     loader = DataLoader(TensorDataset(rows), batch_size=batch)
-    steps = EPOCHS * len(loader)
-    multiplier = get_noise_multiplier(
-        target_epsilon=asked.epsilon,
-        target_delta=asked.delta,
-        sample_rate=1 / len(loader),
-        steps=steps,
-        accountant="rdp",
-    )
+    steps = epochs * len(loader)
+    multiplier = multiplier_for(asked.epsilon, asked.delta, 1 / len(loader), steps)
     half = max(made_width // 2, 1)
     generator = layers(d + given, made_width, half, made_width)
     critic = layers(d, d, max(d // 2, 1), 1)
     engine = PrivacyEngine(accountant="rdp")
     critic, optimizer, loader = engine.make_private(
         module=critic,
-        optimizer=torch.optim.RMSprop(critic.parameters(), lr=RATE),
+        optimizer=torch.optim.RMSprop(critic.parameters(), lr=rate),
         data_loader=loader,
         noise_multiplier=multiplier,
         max_grad_norm=CLIP,
         poisson_sampling=True,
     )
-    maker = torch.optim.RMSprop(generator.parameters(), lr=RATE)
+    maker = torch.optim.RMSprop(generator.parameters(), lr=rate)
     cross = nn.BCEWithLogitsLoss()
 
     def made(count: int) -> torch.Tensor:
@@ -109,7 +113,7 @@ def synthesise(asked: Asked) -> dict[str, np.ndarray]:
         return -scores.mean() if real else scores.mean()
 
     parameters = list(critic.parameters())
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         for (real,) in loader:
             critic.disable_hooks()
             of_made = torch.autograd.grad(loss(critic(made(batch).detach()), real=False), parameters)
@@ -138,7 +142,7 @@ def synthesise(asked: Asked) -> dict[str, np.ndarray]:
     assert engine.accountant.history[0][2] == steps
     FACTS.update(
         epsilon=float(engine.get_epsilon(asked.delta)),
-        noise_multiplier=float(multiplier),
+        noise_multiplier=multiplier,
         sample_rate=1 / len(loader),
         steps=steps,
     )

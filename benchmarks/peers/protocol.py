@@ -3,6 +3,8 @@
 FOLDER holds binned.parquet (codes from 0 in columns c0, c1, ...), numbers.parquet (x0, x1, ...: columns with an order
 between -1 and 1) and domain.json (name, size, ordered, exact by column; the target is the last). What a peer makes is a
 column cJ or xJ for each of them.
+
+A peer that is started without words answers requests instead, a line of JSON each, so that its libraries load once.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +32,7 @@ class Asked(NamedTuple):
     epsilon: float
     delta: float
     rows: int
+    settings: Mapping[str, float] = MappingProxyType({})  # of the algorithm, where they are not its authors'
     check: Check | None = (
         None  # is told the fitted model's pairs and the rows made, where a sampler is looked at
     )
@@ -48,15 +52,26 @@ class Asked(NamedTuple):
 
 
 def serve(synthesise: Callable[[Asked], Any]) -> None:
-    """Run `synthesise` as the command line asks, write its columns, print seconds and peak memory as JSON."""
-    algorithm, folder, epsilon, delta, rows, out = sys.argv[1:]
-    asked = Asked(algorithm, Path(folder), float(epsilon), float(delta), int(rows))
+    """Run `synthesise` as the command line asks, or line after line as standard input does."""
+    if len(sys.argv) > 1:
+        algorithm, folder, epsilon, delta, rows, out = sys.argv[1:]
+        _answer(synthesise, Asked(algorithm, Path(folder), float(epsilon), float(delta), int(rows)), out)
+        return
+    for line in sys.stdin:
+        request = json.loads(line)
+        out = request.pop("out")
+        _answer(synthesise, Asked(**{**request, "folder": Path(request["folder"])}), out)
+
+
+def _answer(synthesise: Callable[[Asked], Any], asked: Asked, out: str) -> None:
+    """Write the columns that are made; print seconds and peak memory as JSON."""
+    FACTS.clear()
     start, before = time.perf_counter(), time.process_time()
     made = synthesise(asked)
     seconds, cpu = time.perf_counter() - start, time.process_time() - before
     told = {"seconds": seconds, "cpu": cpu, "peak_mb": peak_megabytes(), **FACTS}
     pq.write_table(made if isinstance(made, pa.Table) else pa.table(made), out)
-    print(json.dumps(told))
+    print(json.dumps(told), flush=True)
 
 
 def peak_megabytes() -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,6 @@ from gnomon.errors import DataError
 from gnomon.evaluation.sides import Side
 from gnomon.reproduce import dprp_printed as printed
 from gnomon.reproduce.dprp import (
-    CLEAR,
     DELTA,
     FILES,
     PAPER,
@@ -33,6 +31,7 @@ from gnomon.reproduce.dprp import (
     split,
 )
 from gnomon.reproduce.experiment import Cell, Experiment, Numbers
+from gnomon.reproduce.program import program
 from gnomon.table.encode import Encoder
 
 GANS = {"DPGAN": ("dpgan", printed.DPGAN), "DP-CGAN": ("dp-cgan", printed.DP_CGAN)}
@@ -58,11 +57,11 @@ def made(
     classes: int,
     epsilon: float,
     delta: float = DELTA,
-    settings: dict[str, str] | None = None,
+    settings: dict[str, float] | None = None,
 ) -> tuple[Side, dict[str, Any]]:
     """As many rows as there are, from a GAN that saw encoded cells and labels; and what its accountant says.
 
-    `settings` are the script's variables: GNOMON_GAN_EPOCHS and GNOMON_GAN_RATE.
+    `settings` are epochs and rate, where they are not the paper's.
     """
     assert train.y is not None
     columns = {f"c{j}": np.rint((x + 1) / 2 * STEPS).astype(np.int64) for j, x in enumerate(train.X.T)}
@@ -72,16 +71,18 @@ def made(
         folder = Path(name)
         pq.write_table(pa.table({**columns, "label": train.y.astype(np.int64)}), folder / "binned.parquet")
         (folder / "domain.json").write_text(json.dumps(domain))
-        asked = [algorithm, name, str(epsilon), str(delta), str(len(train)), str(folder / "out.parquet")]
-        variables = {**os.environ, **(settings or {})}
-        done = subprocess.run(
-            [*command(), *asked], capture_output=True, text=True, check=False, env=variables
-        )
-        if done.returncode != 0:
-            raise DataError(f"{algorithm} ended with the exit code {done.returncode} in its environment.")
-        rows = pq.read_table(folder / "out.parquet")
+        out = folder / "out.parquet"
+        asked = {
+            "algorithm": algorithm,
+            "folder": name,
+            "epsilon": epsilon,
+            "delta": delta,
+            "rows": len(train),
+        }
+        told = program(tuple(command())).ask({**asked, "out": str(out), "settings": settings or {}})
+        rows = pq.read_table(out)
     X = np.column_stack([2 * rows[name].to_numpy() / STEPS - 1 for name in columns])
-    return Side(train.table, X, rows["label"].to_numpy()), json.loads(done.stdout.splitlines()[-1])
+    return Side(train.table, X, rows["label"].to_numpy()), told
 
 
 def gan(data: Path, folder: str, algorithm: str, epsilon: float, trial: int) -> Numbers:
@@ -102,8 +103,6 @@ def gans(data: Path) -> list[Cell]:
     found = []
     for folder, name in printed.NAMES.items():
         for place, epsilon in enumerate(printed.EPSILONS):
-            if epsilon not in CLEAR:
-                continue
             column = f"epsilon {epsilon}"
             ours = partial(scored, data, folder, partial(as_described, epsilon, "sound"))
             values = pair(printed.DPRP[folder][place])

@@ -38,7 +38,7 @@ def tuned(data: Path, folder: str, algorithm: str, trial: int) -> Numbers:
     train, test = (side(table, encoder) for table in split(data, folder, trial))
     found = []
     for epochs, rate in SEARCHED:
-        settings = {"GNOMON_GAN_EPOCHS": str(epochs), "GNOMON_GAN_RATE": str(rate)}
+        settings = {"epochs": epochs, "rate": rate}
         parts = len(SEARCHED)
         rows, _ = made(
             algorithm, train, len(encoder.classes or ()), EPSILON / parts, DELTA / parts, settings=settings

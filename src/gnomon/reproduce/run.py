@@ -13,6 +13,7 @@ from pathlib import Path
 from gnomon.errors import DataError, GnomonError, ParameterError
 from gnomon.reproduce.data import missing
 from gnomon.reproduce.experiment import Cell, Experiment
+from gnomon.reproduce.program import spent
 from gnomon.reproduce.results import Journal, Record, Results
 from gnomon.reproduce.table import write_tables
 
@@ -125,5 +126,7 @@ def _tried(cell: Cell, trial: int) -> Record:
 
 
 def _processor() -> float:
-    """Seconds of processor time of this process and of those that it waited for, which a busy machine does not stretch."""
-    return sum(os.times()[:4])
+    """Seconds of processor time, which a busy machine does not stretch: of this process, of those that it waited for, and
+    of programs that answer it.
+    """
+    return sum(os.times()[:4]) + spent()

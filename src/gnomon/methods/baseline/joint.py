@@ -171,7 +171,8 @@ def together(masks: list[npt.NDArray[np.uint64]]) -> Integers:
     both = masks[0]
     for mask in masks[1:]:
         both = (both[:, None, :] & mask).reshape(len(both) * len(mask), mask.shape[1])
-    return np.bitwise_count(both).sum(axis=1, dtype=np.int64)
+    counts: Integers = np.bitwise_count(both).sum(axis=1, dtype=np.int64)
+    return counts
 
 
 @dataclass(frozen=True, eq=False)
