@@ -156,3 +156,18 @@ def test_rows_of_a_split_are_encoded_once_and_alike(data: Path) -> None:
     other = {**settings, "bounds": (-2.0, 2.0)}
     METHODS["ron-gauss"](**other).fit(split.X, split.y, charge=unaccounted, engine=engine)
     assert len(engine._kept) == 2
+
+
+@pytest.mark.parametrize(("name", "direct"), [("synthesizer", True), ("ron-gauss", False)])
+def test_only_the_synthesizers_columns_meet_real_rows_as_they_are(
+    name: str, direct: bool, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split, seen = tasks.SPORTS.split(data, 0), []
+
+    def score(*told: object) -> dict[str, float]:
+        seen.append(told[4])
+        return {"accuracy, %": 0.0}
+
+    monkeypatch.setattr(tasks.Task, "score", score)
+    worth(tasks.SPORTS, split, Method("one", name, delta=0.0), {}, "sound", 1.0, 0)
+    assert (seen[0] is split.X_test) == direct

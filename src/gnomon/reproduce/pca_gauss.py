@@ -49,7 +49,8 @@ SOURCES = (
     "PCA-Gauss: epsilon_mu = 0.1 and epsilon_Sigma = 0.9 of the model's part. The PCA's share of epsilon is swept over "
     "0.2 and 0.5, and the dimension over 1 to 16 (classification: 2 to 32). The best is reported as in the paper, whose "
     "other shares are in pca-gauss-alpha.",
-    "*Synthesizer* is this library's own method at the same guarantee; it sweeps nothing.",
+    "*Synthesizer* is this library's own method at the same guarantee; it sweeps nothing, and real rows meet its columns "
+    "as they are.",
 )
 
 

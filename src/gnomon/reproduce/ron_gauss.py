@@ -40,7 +40,10 @@ STAND_IN_BUZZ = (
 LABEL = (
     "Algorithm 4 as printed has no mean for the label: targets away from zero, as logarithms are, cost it."
 )
-BESIDE = "*Synthesizer* is this library's own method at the same epsilon; it sweeps nothing."
+BESIDE = (
+    "*Synthesizer* is this library's own method at the same epsilon; it sweeps nothing, and real rows meet its columns "
+    "as they are."
+)
 PART_GFE = "GFE: 27,149 of 27,936 rows, 300 coordinates without the timestamp, scaled by the size of the Kinect's image."
 
 
