@@ -9,7 +9,6 @@ import atexit
 import json
 import subprocess
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from gnomon.errors import DataError
@@ -64,16 +63,16 @@ class Program:
         return process.wait()
 
 
-@cache
 def program(command: tuple[str, ...]) -> Program:
     """The one program of a command."""
-    _PROGRAMS.append(Program(command))
-    return _PROGRAMS[-1]
+    if command not in PROGRAMS:
+        PROGRAMS[command] = Program(command)
+    return PROGRAMS[command]
 
 
-_PROGRAMS: list[Program] = []
+PROGRAMS: dict[tuple[str, ...], Program] = {}
 
 
 def spent() -> float:
     """Seconds of processor time of all programs, beside those of this process."""
-    return sum(one.spent for one in _PROGRAMS)
+    return sum(one.spent for one in PROGRAMS.values())
