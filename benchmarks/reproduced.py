@@ -11,7 +11,7 @@ a number stands as the place that it comes from, and puts that table at the end:
     {{ahead EXPERIMENT|column|larger or smaller|row|name|row}}  is the last row better than the first, by Welch's interval
     {{ratio EXPERIMENT|row|column|form|root}}         the printed noise's mean over the sound one's, or that ratio's root
     {{trials EXPERIMENT}}, {{own EXPERIMENT}}         how many trials its lines have, and the synthesizer's
-    {{gans column}}                                   on how many of the seven tables DPRP is above both GANs as run
+    {{gans EXPERIMENT|column|column}}                 on how many tables, and epsilons, DPRP is above both GANs as run
     {{attack column|calibration}}                     the smallest and the largest of Figure 2's epsilons
     {{alike calibration}}                             where its attack answers alike for all rows, and so shows nothing
     {{holds yes}}, {{holds all}}                      how many claims of the page's table hold, and how many there are
@@ -105,8 +105,8 @@ def average(name: str, column: str, calibration: str, part: str, form: str = ".2
     return f"{sum(values) / len(values):{form}}"
 
 
-def extent(name: str, column: str, calibration: str, part: str, form: str = ".1f") -> str:
-    values = over_tables(name, column, calibration, part)
+def extent(name: str, column: str, calibration: str, part: str, form: str = ".1f", after: str = "") -> str:
+    values = over_tables(name, column, calibration, part, after)
     return f"{min(values):{form}} to {max(values):{form}}"
 
 
@@ -160,10 +160,18 @@ def table2(what: str) -> str:
     return str(sum(all(a[m] > gan[m] for m in METRICS) for a, gan in zip(mine, gans, strict=True)))
 
 
-def gans(column: str) -> str:
-    """On how many of DPRP's tables its mean accuracy is above those of both GANs, as they were run."""
-    rows = {row: over_tables("dprp-gans", column, "sound", "accuracy", f", {row}") for row in ("DPRP", *GANS)}
-    return str(sum(ours > max(theirs) for ours, *theirs in zip(*rows.values(), strict=True)))
+def gans(experiment: str, *columns: str) -> str:
+    """On how many pairs of a table and a column DPRP's mean accuracy is above those of both GANs, as they were run.
+
+    `columns` are DPRP's and the GANs', where these have names of their own; all epsilons by default.
+    """
+    pairs = [columns] if columns else [(f"epsilon {e}",) * 2 for e in printed.EPSILONS]
+    above = 0
+    for ours, theirs in pairs:
+        rows = [over_tables(experiment, ours, "sound", "accuracy", ", DPRP")]
+        rows += [over_tables(experiment, theirs, "sound", "accuracy", f", {gan}") for gan in GANS]
+        above += sum(mine > max(others) for mine, *others in zip(*rows, strict=True))
+    return str(above)
 
 
 def ratio(name: str, row: str, column: str, form: str, root: str = "1") -> str:

@@ -123,6 +123,17 @@ def test_codes_for_other_tools_lose_nothing_that_is_compared(utility: Any) -> No
     assert np.allclose(np.asarray(numbers["gain"]), np.asarray(table["gain"]))
 
 
+def test_fewer_bins_are_the_same_bins_there_and_back(utility: Any) -> None:
+    bins = import_module("harness.bins")
+    table, schema = _mixed()
+    codes = bins.binned(table, schema, 8)
+    assert [cut.size for cut in bins.cuts(schema, 8)] == [10, 10, 3, 11, 2]
+    again = bins.restored(codes, schema, np.random.default_rng(1), 8)
+    assert bins.binned(again, schema, 8).drop_columns("c1") == codes.drop_columns(
+        "c1"
+    )  # years are whole again
+
+
 def test_another_tool_is_a_method_with_its_cost_and_its_limit(
     utility: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

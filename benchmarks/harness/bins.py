@@ -3,8 +3,8 @@
 Numbers are cut into `BINS` bins of equal width between their declared bounds (on the logarithmic scale where one is
 declared); a cell at a bound has a value of its own. Whole numbers with at most as many values and categories keep
 theirs; a missing cell is one value more. `BINS` is a multiple of both numbers of bins that releases are compared with,
-so binning itself costs nothing there. On the way back a number is drawn uniformly within its bin, and one at a bound
-stays there. Nothing is computed from the rows.
+so binning itself costs nothing there; fewer bins have less noise in all. On the way back a number is drawn uniformly
+within its bin, and one at a bound stays there. Nothing is computed from the rows.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class Cut(NamedTuple):
     ordered: bool
 
 
-def cuts(schema: Schema) -> list[Cut]:
+def cuts(schema: Schema, bins: int = BINS) -> list[Cut]:
     """Of every feature in the order of the schema, and of the target."""
     encoder = Encoder(schema)
-    found = [_cut(schema[group.name], group) for group in encoder.groups]
+    found = [_cut(schema[group.name], group, bins) for group in encoder.groups]
     target = schema.target
     if target is not None and encoder.target.is_class:
         found.append(Cut(target.name, len(encoder.classes or ()), True, False))
     elif target is not None:
-        found.append(Cut(target.name, BINS + 2, False, True))
+        found.append(Cut(target.name, bins + 2, False, True))
     return found
 
 
-def _cut(column: Column, group: Group) -> Cut:
+def _cut(column: Column, group: Group, bins: int) -> Cut:
     missing = int(group.indicator)
     if column.kind == "boolean":
         return Cut(column.name, 2 + missing, True, False)
@@ -50,26 +50,26 @@ def _cut(column: Column, group: Group) -> Cut:
         return Cut(column.name, len(column.values or ()) + missing, True, column.ordered)
     if column.kind == "number" and column.integer and not column.log:
         values = int(column.high - column.low) + 1  # type: ignore[operator]
-        if values <= BINS:
+        if values <= bins:
             return Cut(column.name, values + missing, True, True)
-    return Cut(column.name, BINS + 2 + missing, False, True)
+    return Cut(column.name, bins + 2 + missing, False, True)
 
 
-def binned(table: pa.Table, schema: Schema) -> pa.Table:
+def binned(table: pa.Table, schema: Schema, bins: int = BINS) -> pa.Table:
     """Codes from 0 as columns c0, c1, ..."""
     encoder = Encoder(schema)
     whole = table.combine_chunks()
     X, y, columns = encoder.matrix(whole), encoder.encode_target(whole), {}
-    for j, cut in enumerate(cuts(schema)):
+    for j, cut in enumerate(cuts(schema, bins)):
         if j == len(encoder.groups):
-            codes = y if encoder.target.is_class else _bin(y)
+            codes = y if encoder.target.is_class else _bin(y, bins)
         else:
-            codes = _codes(X[:, encoder.groups[j].place], encoder.groups[j], cut)
+            codes = _codes(X[:, encoder.groups[j].place], encoder.groups[j], cut, bins)
         columns[f"c{j}"] = np.asarray(codes, dtype=np.int64)
     return pa.table(columns)
 
 
-def _codes(cells: Any, group: Group, cut: Cut) -> Any:
+def _codes(cells: Any, group: Group, cut: Cut, bins: int) -> Any:
     inside = cells[:, :-1] if group.indicator else cells
     values = cut.size - int(group.indicator)
     if group.kind == "one-hot":
@@ -77,14 +77,14 @@ def _codes(cells: Any, group: Group, cut: Cut) -> Any:
     elif cut.exact:
         codes = np.rint((inside[:, 0] + 1) / 2 * (values - 1)).astype(np.int64)
     else:
-        codes = _bin(inside[:, 0])
+        codes = _bin(inside[:, 0], bins)
     return np.where(cells[:, -1] > 0.5, values, codes) if group.indicator else codes
 
 
-def _bin(x: Any) -> Any:
+def _bin(x: Any, bins: int) -> Any:
     """0 and the last code are the bounds themselves."""
-    inside = 1 + np.clip(((x + 1) / 2 * BINS).astype(np.int64), 0, BINS - 1)
-    return np.where(x <= -1, 0, np.where(x >= 1, BINS + 1, inside))
+    inside = 1 + np.clip(((x + 1) / 2 * bins).astype(np.int64), 0, bins - 1)
+    return np.where(x <= -1, 0, np.where(x >= 1, bins + 1, inside))
 
 
 def numbers(table: pa.Table, schema: Schema) -> pa.Table:
@@ -103,10 +103,10 @@ def numbers(table: pa.Table, schema: Schema) -> pa.Table:
     return pa.table(columns)
 
 
-def restored(made: pa.Table, schema: Schema, rng: np.random.Generator) -> pa.Table:
+def restored(made: pa.Table, schema: Schema, rng: np.random.Generator, bins: int = BINS) -> pa.Table:
     """What a peer made as a table with the columns of the schema: codes c0, c1, ..., or numbers x0, x1, ..."""
     encoder = Encoder(schema)
-    n, found = made.num_rows, cuts(schema)
+    n, found = made.num_rows, cuts(schema, bins)
     X, y = np.zeros((n, encoder.width)), None
     for j, cut in enumerate(found):
         target = j == len(encoder.groups)
@@ -119,7 +119,7 @@ def restored(made: pa.Table, schema: Schema, rng: np.random.Generator) -> pa.Tab
         else:
             code = made[f"c{j}"].to_numpy()
             missing = code >= values
-            cells = _cells(code, cut, values, rng)
+            cells = _cells(code, cut, values, rng, bins)
         if target:
             y = made[f"c{j}"].to_numpy() if encoder.target.is_class else cells
             continue
@@ -134,9 +134,9 @@ def restored(made: pa.Table, schema: Schema, rng: np.random.Generator) -> pa.Tab
     return encoder.decode(X, y)
 
 
-def _cells(code: Any, cut: Cut, values: int, rng: np.random.Generator) -> Any:
+def _cells(code: Any, cut: Cut, values: int, rng: np.random.Generator, bins: int) -> Any:
     """Codes of one column between -1 and 1."""
     if cut.exact:
         return 2 * code / max(values - 1, 1) - 1
-    within = 2 * (code - 1 + rng.random(len(code))) / BINS - 1
-    return np.where(code <= 0, -1.0, np.where(code >= BINS + 1, 1.0, within))
+    within = 2 * (code - 1 + rng.random(len(code))) / bins - 1
+    return np.where(code <= 0, -1.0, np.where(code >= bins + 1, 1.0, within))

@@ -35,6 +35,7 @@ class Peer:
     algorithm: str
     adjacency: Adjacency
     pure: bool = False
+    bins: int = bins.BINS  # of a number, for a tool that takes codes
 
 
 PEERS = {
@@ -42,6 +43,8 @@ PEERS = {
     "gnomon-add-remove": Peer(OWN, "gnomon_release.py", "synthesizer/add-remove", "add/remove"),
     "opendp-mst": Peer("opendp", "opendp_mbi.py", "MST", "add/remove"),
     "aim": Peer("dpmm", "aim.py", "AIM", "add/remove"),
+    "opendp-mst-8": Peer("opendp", "opendp_mbi.py", "MST", "add/remove", bins=8),
+    "aim-8": Peer("dpmm", "aim.py", "AIM", "add/remove", bins=8),
     "dpmm-mst": Peer("dpmm", "dpmm_models.py", "MST", "add/remove"),
     "dpmm-aim": Peer("dpmm", "dpmm_models.py", "AIM", "add/remove"),
     "dpmm-privbayes": Peer("dpmm", "dpmm_models.py", "PrivBayes", "add/remove"),
@@ -63,17 +66,17 @@ class PeerStoppedError(Exception):
         self.status = status
 
 
-def prepare(folder: Path, train: pa.Table, test: pa.Table, schema: gn.Schema) -> None:
+def prepare(folder: Path, train: pa.Table, test: pa.Table, schema: gn.Schema, size: int = bins.BINS) -> None:
     """What every peer may read: the table as codes, numbers and encoded rows, and the public domain."""
     pq.write_table(train, folder / "train.parquet")
     schema.save(folder / "schema.toml")
-    pq.write_table(bins.binned(train, schema), folder / "binned.parquet")
+    pq.write_table(bins.binned(train, schema, size), folder / "binned.parquet")
     pq.write_table(bins.numbers(train, schema), folder / "numbers.parquet")
     encoder = bins.Encoder(schema)
     missing = [*(group.indicator for group in encoder.groups), False]
     columns = [
         {"name": f"c{j}", "size": cut.size, "ordered": cut.ordered, "exact": cut.exact, "missing": missing[j]}
-        for j, cut in enumerate(bins.cuts(schema))
+        for j, cut in enumerate(bins.cuts(schema, size))
     ]
     (folder / "domain.json").write_text(json.dumps(columns))
     for name, rows in (("train", train), ("test", test)):
@@ -111,7 +114,7 @@ def release(
         )
     folder = Path(tempfile.mkdtemp(prefix="gnomon-peer-"))
     try:
-        prepare(folder, train, test, schema)
+        prepare(folder, train, test, schema, peer.bins)
         out = folder / "made.parquet"
         words = [peer.algorithm, str(folder), str(epsilon), str(delta), str(rows), str(out)]
         outcome = process.run([str(python), str(SCRIPTS / peer.script), *words])
@@ -123,7 +126,7 @@ def release(
             return Made(None, dict(np.load(f"{out}.npz")), cost)
         made = pq.read_table(out)
         if peer.environment != OWN:
-            made = bins.restored(made, schema, np.random.default_rng([24, seed]))
+            made = bins.restored(made, schema, np.random.default_rng([24, seed]), peer.bins)
         return Made(made, {}, cost)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
