@@ -8,15 +8,18 @@ import pyarrow as pa
 import pytest
 
 import gnomon as gn
-from gnomon.methods import METHODS
+from gnomon.methods import METHODS, synthesizer_counts
 from gnomon.methods import synthesizer as method
 from gnomon.methods.public import Public
 from gnomon.methods.synthesizer import Synthesizer
 from gnomon.methods.synthesizer_plan import BudgetPlan, _shares
+from gnomon.model.columns import Attribute, Bins
+from gnomon.model.marginal import Counts, marginal_of
 from gnomon.model.tuning import Tuning
 from gnomon.privacy.accounting import spendable
 from gnomon.privacy.guarantee import ApproxDP, PureDP
 from gnomon.table.encode import Encoder
+from gnomon.table.rows import CELL
 
 VALUES = ("a", "b", "c", "d")
 INFINITE = {"epsilon": float("inf"), "not_private": True}
@@ -345,3 +348,17 @@ def test_a_table_without_numbers_spends_nothing_on_counting_them_again() -> None
     assert plan.counted
     assert "third" not in plan.losses
     assert sum(loss.mu**2 for loss in plan.losses.values()) == pytest.approx(public.budget.mu**2)
+
+
+def test_rare_booleans_stay_rare_where_the_noise_of_one_hides_its_share() -> None:
+    """Their mean over the columns is known well, so that no column is drawn towards one half."""
+    rng, n, noise = np.random.default_rng(1), 10_000.0, 4_000.0
+    bins = Bins(np.array([0, CELL]), np.array([-1.0, 1.0]), np.array([-1.0, 1.0]))
+    few = tuple(
+        Attribute(f"c{j}", "boolean", slice(j, j + 1), None, np.array([-1.0, 1.0])) for j in range(100)
+    )
+    true = np.array([0.95 * n, 0.05 * n])
+    counts = [Counts(bins, true + noise * rng.standard_normal(2), np.full(2, noise), 4.0) for _ in few]
+    found = [marginal_of(one, n, Tuning()).mass[1] for one in synthesizer_counts._alike(few, counts)]
+    assert np.mean(found) == pytest.approx(0.05, abs=0.05)
+    assert max(found) < 0.25

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnomon.model.rounds import Radius, _cell_weights, cells, class_cells, length_grid, radius, subspace
-from gnomon.model.shrinkage import denoised, onto_simplex, shrunk_to_mean, signal_share, toward
+from gnomon.model.shrinkage import denoised, onto_simplex, pooled, shrunk_to_mean, signal_share, toward
 from gnomon.model.sums import Sums
 from gnomon.model.tuning import Tuning
 
@@ -112,6 +112,10 @@ def test_small_shrinkages() -> None:
     assert signal_share(0.5, 1.0) == 0.0
     assert shrunk_to_mean(np.array([1.0, 3.0]), 10.0) == pytest.approx([2.0, 2.0])
     assert shrunk_to_mean(np.array([1.0, 3.0]), 0.0) == pytest.approx([1.0, 3.0])
+    assert pooled(np.full(25, 7.0), 10.0)[1] == pytest.approx(2.0)  # alike: the noise of the mean of 25
+    assert pooled(np.array([-1e3, 1e3]), 10.0)[1] == pytest.approx(
+        10.0, rel=1e-3
+    )  # unlike: each keeps its own
 
 
 def test_a_class_keeps_its_count_whichever_cells_noise_hides() -> None:

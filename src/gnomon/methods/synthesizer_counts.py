@@ -21,7 +21,7 @@ from gnomon.model.marginal import (
     public_bins,
     refined_bins,
 )
-from gnomon.model.shrinkage import shrunk_to_mean
+from gnomon.model.shrinkage import pooled
 from gnomon.privacy.guarantee import PureDP
 from gnomon.privacy.measure import Measurement, Measurer
 from gnomon.statistics.grid import Integers
@@ -96,13 +96,15 @@ def _shares(rounds: Rounds, first: dict[str, Counts], rows: float) -> tuple[list
 def _alike(few: tuple[Attribute, ...], counts: list[Counts]) -> list[Counts]:
     """Counts of missing cells, and of both values of booleans, shrunk to their means over the columns."""
     found, noise = list(counts), min(float(one.noise.min()) for one in counts)
-    kinds = {"missing": [a.indicator is not None for a in few], "values": [a.kind == "boolean" for a in few]}
-    for kind, which in kinds.items():
-        places = np.flatnonzero(which).tolist()
-        if places:
-            seen = np.array([getattr(counts[i], kind) for i in places])
-            for i, own in zip(places, np.apply_along_axis(shrunk_to_mean, 0, seen, noise), strict=True):
-                found[i] = replace(found[i], **{kind: own})
+    if places := [i for i, a in enumerate(few) if a.indicator is not None]:
+        own, _ = pooled(np.array([counts[i].missing for i in places]), noise)
+        for i, missing in zip(places, own, strict=True):
+            found[i] = replace(found[i], missing=float(missing))
+    if places := [i for i, a in enumerate(few) if a.kind == "boolean"]:
+        first, second = (pooled(one, noise) for one in np.array([counts[i].values for i in places]).T)
+        left = np.array([first[1], second[1]])
+        for i, values in zip(places, np.column_stack([first[0], second[0]]), strict=True):
+            found[i] = replace(found[i], values=values, noise=left)
     return found
 
 

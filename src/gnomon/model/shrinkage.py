@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,10 +26,18 @@ def signal_share(energy: float, noise_energy: float, least: float = 0.0) -> floa
     return max(least, 1 - noise_energy / energy) if energy > 0 else least
 
 
-def shrunk_to_mean(values: Floats, noise: Floats | float) -> Floats:
-    """Noisy values of one kind, each moved to their mean as far as the noise explains their spread."""
+def pooled(values: Floats, noise: Floats | float) -> tuple[Floats, float]:
+    """Noisy values of one kind, each moved to their mean as far as the noise explains their spread; and the deviation of
+    the error that is left, which is that of their mean where they are alike.
+    """
     mean, energy = values.mean(), float(np.mean(np.square(noise)))
-    return np.asarray(mean + signal_share(float(values.var()), energy) * (values - mean))
+    share = signal_share(float(values.var()), energy)
+    left = math.sqrt(energy * (share + (1 - share) / len(values)))
+    return np.asarray(mean + share * (values - mean)), left
+
+
+def shrunk_to_mean(values: Floats, noise: Floats | float) -> Floats:
+    return pooled(values, noise)[0]
 
 
 def value_masses(h: Floats, noise: Floats | float, n: float, t: Tuning) -> Floats:
