@@ -162,6 +162,18 @@ def test_a_core_whose_bins_all_drown_is_kept() -> None:
     assert found.quantile(np.array([0.9, 0.99])).max() > 0.5
 
 
+def test_what_both_counts_show_has_its_sides_although_the_first_alone_showed_nothing() -> None:
+    """Two bins stand out, and those beside them together: a column is not narrowed to the two."""
+    noise = 100.0
+    first = Counts(public_bins(NUMBER, T), *2 * (np.full(len(public_bins(NUMBER, T)), noise),), 6.0)
+    bins = refined_bins(NUMBER, first, 32, T)
+    middle = np.abs(bins.left + bins.right) / 2
+    rows = np.where(bins.atom, 0.0, np.where(middle < 0.05, 1_000.0, np.where(middle < 0.4, 250.0, 0.0)))
+    found = marginals([Counts(bins, rows, np.full(len(rows), noise), 6.0)], rows.sum(), T)[0]
+    low, high = found.quantile(np.array([0.05, 0.95]))
+    assert -0.4 < low < -0.15 < 0.15 < high < 0.4
+
+
 def columns_of(shares: float, columns: int, n: int = 20_000, noise: float = 300.0) -> list[Marginal]:
     """Columns whose rows lie in a narrow core, and a share of them far above it, each behind noise."""
     rng, both = np.random.default_rng(11), []

@@ -109,7 +109,10 @@ class Counts:
         """
         (low, high), left, right, wide = self.bins.core, self.bins.left, self.bins.right, ~self.bins.atom
         out = wide & self.clear
-        inside = np.flatnonzero(wide & (left >= low) & (right <= high))
+        anywhere = self.bins.core == NOWHERE and bool(
+            out.any()
+        )  # what the first counts did not show, both do
+        inside = np.flatnonzero(wide & (anywhere | ((left >= low) & (right <= high))))
         below, above = (self._first_seen(places, t) for places in (inside, inside[::-1]))
         first, last = left[below].min(initial=1.0), right[above].max(initial=-1.0)
         if first < last:
