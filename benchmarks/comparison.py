@@ -19,7 +19,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from harness.bins import BINS
 from harness.peers import PEERS
 from harness.summary import Group, Groups, groups, interval, pair
 from harness.tables import TABLES
@@ -66,8 +65,7 @@ def page() -> str:
 
 def _digest(found: Groups, lines: list[Line], real: Groups) -> list[str]:
     """Scores and variations of pairs, a row for each table, a column for each tool, three budgets in a cell."""
-    usual = [name for name, peer in PEERS.items() if peer.bins == BINS]
-    tools = [name for name in usual if any(line["method"] == name for line in lines)]
+    tools = [name for name in PEERS if any(line["method"] == name for line in lines)]
     text = []
     for title, place in (("mean score of four learners", None), ("two-way variation", 1)):
         text += [f"| {title}, ε 0.5 · 1 · 4 | " + " | ".join(tools) + " | real rows |"]

@@ -11,7 +11,7 @@ a number stands as the place that it comes from, and puts that table at the end:
     {{ahead EXPERIMENT|column|larger or smaller|row|name|row}}  is the last row better than the first, by Welch's interval
     {{ratio EXPERIMENT|row|column|form|root}}         the printed noise's mean over the sound one's, or that ratio's root
     {{trials EXPERIMENT}}, {{own EXPERIMENT}}         how many trials its lines have, and the synthesizer's
-    {{gans EXPERIMENT|column|column}}                 on how many tables, and epsilons, DPRP is above both GANs as run
+    {{gans EXPERIMENT|metric|column|column}}          on how many tables, and epsilons, DPRP is above both GANs as run
     {{attack column|calibration}}                     the smallest and the largest of Figure 2's epsilons
     {{alike calibration}}                             where its attack answers alike for all rows, and so shows nothing
     {{holds yes}}, {{holds all}}                      how many claims of the page's table hold, and how many there are
@@ -49,9 +49,7 @@ CONTINUE = """## How to continue
 
 With `--data DIR --out docs/results/reproduce`. Seconds are of one processor, all lines together. Slow lines have
 fewer trials: `--only PART` and `--without PART` choose lines by name, so that these do not hold back the others.
-Lines that were not run again have the clock of a busy machine, several times too high. They are the GANs at epsilon 8
-and 1, PrivBayes, JTree and PriView of DPPro's Figure 2, PrivBayes and JTree of its Figure 5, and RON-Gauss's Figures
-2 and 3."""
+RON-Gauss's Figures 2 and 3 have the clock of a busy machine, several times too high."""
 
 
 @cache
@@ -160,16 +158,16 @@ def table2(what: str) -> str:
     return str(sum(all(a[m] > gan[m] for m in METRICS) for a, gan in zip(mine, gans, strict=True)))
 
 
-def gans(experiment: str, *columns: str) -> str:
-    """On how many pairs of a table and a column DPRP's mean accuracy is above those of both GANs, as they were run.
+def gans(experiment: str, metric: str, *columns: str) -> str:
+    """On how many pairs of a table and a column DPRP's mean is above those of both GANs, as they were run.
 
     `columns` are DPRP's and the GANs', where these have names of their own; all epsilons by default.
     """
     pairs = [columns] if columns else [(f"epsilon {e}",) * 2 for e in printed.EPSILONS]
     above = 0
     for ours, theirs in pairs:
-        rows = [over_tables(experiment, ours, "sound", "accuracy", ", DPRP")]
-        rows += [over_tables(experiment, theirs, "sound", "accuracy", f", {gan}") for gan in GANS]
+        rows = [over_tables(experiment, ours, "sound", metric, ", DPRP")]
+        rows += [over_tables(experiment, theirs, "sound", metric, f", {gan}") for gan in GANS]
         above += sum(mine > max(others) for mine, *others in zip(*rows, strict=True))
     return str(above)
 

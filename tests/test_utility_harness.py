@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,37 @@ def test_fewer_bins_are_the_same_bins_there_and_back(utility: Any) -> None:
     assert bins.binned(again, schema, 8).drop_columns("c1") == codes.drop_columns(
         "c1"
     )  # years are whole again
+
+
+CODES = """
+import json, shutil, sys
+from pathlib import Path
+algorithm, folder, epsilon, delta, rows, out = sys.argv[1:]
+shutil.copy(Path(folder) / "binned.parquet", out)
+shutil.copy(Path(folder) / "domain.json", Path(__file__).parent)
+print(json.dumps({"cpu": 0.0, "seconds": 0.0, "peak_mb": 1, "rows_with_none": 0.25}))
+"""
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_tools_that_take_codes_get_fewer_bins_of_few_rows(
+    few: bool, utility: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a number that is the target too, and its cells come back through the same bins."""
+    bins, peers = import_module("harness.bins"), import_module("harness.peers")
+    (tmp_path / "codes.py").write_text(CODES)
+    monkeypatch.setattr(peers, "SCRIPTS", tmp_path)
+    monkeypatch.setattr(peers, "interpreter", lambda name: sys.executable)
+    monkeypatch.setitem(peers.PEERS, "codes", peers.Peer("other", "codes.py", "none", "replace"))
+    monkeypatch.setattr(bins, "FEW_ROWS", 500 if few else 0)
+    train = utility.Split(utility.TABLES["diabetes"], utility.TABLES["diabetes"].load(None), 0)
+    made = peers.release("codes", train.train, train.test, train.schema, 1.0, 1e-6, 10, 0)
+    size = bins.FEW_BINS if few else bins.BINS
+    sizes = {one["size"] for one in json.loads((tmp_path / "domain.json").read_text())}
+    assert sizes == {size + 2}
+    assert bins.binned(made.rows, train.schema, size) == bins.binned(train.train, train.schema, size)
+    assert made.cost["rows_with_none"] == 0.25
+    assert bins.of_table(0) == size
 
 
 def test_another_tool_is_a_method_with_its_cost_and_its_limit(

@@ -3,8 +3,9 @@
 Numbers are cut into `BINS` bins of equal width between their declared bounds (on the logarithmic scale where one is
 declared); a cell at a bound has a value of its own. Whole numbers with at most as many values and categories keep
 theirs; a missing cell is one value more. `BINS` is a multiple of both numbers of bins that releases are compared with,
-so binning itself costs nothing there; fewer bins have less noise in all. On the way back a number is drawn uniformly
-within its bin, and one at a bound stays there. Nothing is computed from the rows.
+so binning itself costs nothing there. Tables of few rows have `FEW_BINS`, which have less noise in all, and are those of
+the comparison's pairs. On the way back a number is drawn uniformly within its bin, and one at a bound stays there.
+Nothing is computed from the cells.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from gnomon.table.column import Column
 from gnomon.table.encode import Encoder, Group
 from gnomon.table.schema import Schema
 
-BINS = 40
+BINS, FEW_BINS, FEW_ROWS = 40, 8, 5_000
+
+
+def of_table(rows: int) -> int:
+    """The bins of a number in a table of so many rows."""
+    return BINS if rows >= FEW_ROWS else FEW_BINS
 
 
 class Cut(NamedTuple):

@@ -35,16 +35,14 @@ class Peer:
     algorithm: str
     adjacency: Adjacency
     pure: bool = False
-    bins: int = bins.BINS  # of a number, for a tool that takes codes
 
 
+TOLD = ("rows_with_none",)  # what a tool may tell beside its cost
 PEERS = {
     "gnomon": Peer(OWN, "gnomon_release.py", "synthesizer/replace-one", "replace"),
     "gnomon-add-remove": Peer(OWN, "gnomon_release.py", "synthesizer/add-remove", "add/remove"),
     "opendp-mst": Peer("opendp", "opendp_mbi.py", "MST", "add/remove"),
     "aim": Peer("dpmm", "aim.py", "AIM", "add/remove"),
-    "opendp-mst-8": Peer("opendp", "opendp_mbi.py", "MST", "add/remove", bins=8),
-    "aim-8": Peer("dpmm", "aim.py", "AIM", "add/remove", bins=8),
     "dpmm-mst": Peer("dpmm", "dpmm_models.py", "MST", "add/remove"),
     "dpmm-aim": Peer("dpmm", "dpmm_models.py", "AIM", "add/remove"),
     "dpmm-privbayes": Peer("dpmm", "dpmm_models.py", "PrivBayes", "add/remove"),
@@ -66,7 +64,7 @@ class PeerStoppedError(Exception):
         self.status = status
 
 
-def prepare(folder: Path, train: pa.Table, test: pa.Table, schema: gn.Schema, size: int = bins.BINS) -> None:
+def prepare(folder: Path, train: pa.Table, test: pa.Table, schema: gn.Schema, size: int) -> None:
     """What every peer may read: the table as codes, numbers and encoded rows, and the public domain."""
     pq.write_table(train, folder / "train.parquet")
     schema.save(folder / "schema.toml")
@@ -114,7 +112,8 @@ def release(
         )
     folder = Path(tempfile.mkdtemp(prefix="gnomon-peer-"))
     try:
-        prepare(folder, train, test, schema, peer.bins)
+        size = bins.of_table(train.num_rows)
+        prepare(folder, train, test, schema, size)
         out = folder / "made.parquet"
         words = [peer.algorithm, str(folder), str(epsilon), str(delta), str(rows), str(out)]
         outcome = process.run([str(python), str(SCRIPTS / peer.script), *words])
@@ -122,11 +121,12 @@ def release(
             raise PeerStoppedError(outcome.status, outcome.why)
         cost = {"fit_cpu": round(outcome.told["cpu"], 2), "sample_cpu": 0.0}
         cost |= {"seconds": round(outcome.told["seconds"], 2), "peak_mb": round(outcome.told["peak_mb"])}
+        cost |= {name: round(outcome.told[name], 4) for name in TOLD if name in outcome.told}
         if not out.is_file():
             return Made(None, dict(np.load(f"{out}.npz")), cost)
         made = pq.read_table(out)
         if peer.environment != OWN:
-            made = bins.restored(made, schema, np.random.default_rng([24, seed]), peer.bins)
+            made = bins.restored(made, schema, np.random.default_rng([24, seed]), size)
         return Made(made, {}, cost)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -36,10 +36,9 @@ def fit(codes: dict[str, np.ndarray], sizes: dict[str, int], rho: float) -> Any:
     sigma = math.sqrt(ROUNDS * len(sizes) / (2 * MEASURED * rho))
     epsilon = math.sqrt(8 * (1 - MEASURED) * rho / (ROUNDS * len(sizes)))
     measured = [(None, noisy(true[c], sigma, rng), sigma, c) for c in candidates if len(c) == 1]
-    total = float(np.mean([y.sum() for _, y, _, _ in measured]))
     spent, last = len(sizes) / (2 * sigma**2), False
     engine = FactoredInference(domain, iters=ITERATIONS, warm_start=True)
-    model = engine.estimate(list(measured), total=max(total, 1.0))
+    model = engine.estimate(list(measured))
     while not last:
         step = 1 / (2 * sigma**2) + epsilon**2 / 8
         if rho - spent < 2 * step:  # the last round takes what is left
@@ -60,7 +59,7 @@ def fit(codes: dict[str, np.ndarray], sizes: dict[str, int], rho: float) -> Any:
         before = known[chosen]
         measured.append((None, noisy(true[chosen], sigma, rng), sigma, chosen))
         for _ in range(FINAL // ITERATIONS if last else 1):
-            model = engine.estimate(list(measured), total=max(total, 1.0))
+            model = engine.estimate(list(measured))
             if last and time.process_time() > PATIENCE:
                 break
         if np.abs(of(model, chosen) - before).sum() <= bias * true[chosen].size:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import opendp.prelude as dp
 import polars as pl
-from protocol import Asked, rho_of, serve, within
+from protocol import FACTS, Asked, rho_of, serve, within
 
 dp.enable_features("contrib")
 METHOD = "sample"
+TRIES = 5  # draws of twice as many rows as are wanted
 
 
 def splittable(rho: float, columns: int) -> float:
@@ -46,10 +47,10 @@ def synthesise(asked: Asked) -> dict[str, np.ndarray]:
         data=frame.lazy(), privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(rho=rho)
     )
     found = context.query(rho=rho).contingency_table(keys=keys, algorithm=dp.mbi.MST()).release()
-    made = found.synthesize(rows=asked.rows, method=METHOD)
-    rng = np.random.default_rng()
+    made, rng = drawn(found, asked.rows), np.random.default_rng()
+    FACTS["rows_with_none"] = made[1]
     codes = {
-        name: within(made[name].cast(pl.Float64).fill_null(float("nan")).to_numpy(), len(values), rng)
+        name: within(made[0][name].cast(pl.Float64).fill_null(float("nan")).to_numpy(), len(values), rng)
         for name, values in keys.items()
     }
     if asked.check is not None:
@@ -57,6 +58,26 @@ def synthesise(asked: Asked) -> dict[str, np.ndarray]:
             lambda pair: _declared(found.project(list(pair)), [len(keys[name]) for name in pair]), codes
         )
     return codes
+
+
+def drawn(found: Any, rows: int) -> tuple[pl.DataFrame, float]:
+    """Rows of the model given that no cell is none of the declared values, and the share of rows that this leaves out.
+
+    OpenDP keeps one value more in every column. No row has it, but noise gives it mass, much of it in a small table.
+    Independent draws of which some are left out are draws of the conditional law.
+    """
+    whole, seen = pl.DataFrame(), 0
+    for _ in range(TRIES):
+        more = found.synthesize(rows=2 * rows, method=METHOD)
+        seen += len(more)
+        whole = pl.concat([whole, more.drop_nulls()]) if len(whole) else more.drop_nulls()
+        if len(whole) >= rows:
+            break
+    share = 1 - len(whole) / seen
+    whole = whole.sample(fraction=1.0, shuffle=True)
+    if len(whole) < rows:  # nearly all mass is noise: their empty cells are drawn from their columns
+        whole = pl.concat([whole, more.sample(rows - len(whole))])
+    return whole.head(rows), share
 
 
 def _declared(counts: Any, sizes: list[int]) -> np.ndarray:

@@ -57,13 +57,14 @@ def serve(synthesise: Callable[[Asked], Any]) -> None:
         algorithm, folder, epsilon, delta, rows, out = sys.argv[1:]
         _answer(synthesise, Asked(algorithm, Path(folder), float(epsilon), float(delta), int(rows)), out)
         return
+    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
     for line in sys.stdin:
         request = json.loads(line)
         out = request.pop("out")
-        _answer(synthesise, Asked(**{**request, "folder": Path(request["folder"])}), out)
+        _answer(synthesise, Asked(**{**request, "folder": Path(request["folder"])}), out, answers)
 
 
-def _answer(synthesise: Callable[[Asked], Any], asked: Asked, out: str) -> None:
+def _answer(synthesise: Callable[[Asked], Any], asked: Asked, out: str, answers: Any = None) -> None:
     """Write the columns that are made; print seconds and peak memory as JSON."""
     FACTS.clear()
     start, before = time.perf_counter(), time.process_time()
@@ -71,7 +72,7 @@ def _answer(synthesise: Callable[[Asked], Any], asked: Asked, out: str) -> None:
     seconds, cpu = time.perf_counter() - start, time.process_time() - before
     told = {"seconds": seconds, "cpu": cpu, "peak_mb": peak_megabytes(), **FACTS}
     pq.write_table(made if isinstance(made, pa.Table) else pa.table(made), out)
-    print(json.dumps(told), flush=True)
+    print(json.dumps(told), flush=True, file=answers)
 
 
 def peak_megabytes() -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnomon.model.class_marginals import target_marginals
-from gnomon.model.columns import Attribute
+from gnomon.model.columns import NOWHERE, Attribute
 from gnomon.model.marginal import (
     Counts,
     Faint,
@@ -172,6 +172,15 @@ def test_what_both_counts_show_has_its_sides_although_the_first_alone_showed_not
     found = marginals([Counts(bins, rows, np.full(len(rows), noise), 6.0)], rows.sum(), T)[0]
     low, high = found.quantile(np.array([0.05, 0.95]))
     assert -0.4 < low < -0.15 < 0.15 < high < 0.4
+
+
+def test_where_no_bin_shows_any_row_there_is_no_support_although_all_together_do() -> None:
+    bins = public_bins(NUMBER, T)
+    size = len(bins)
+    assert Counts(bins, np.full(size, 300.0), np.full(size, 100.0), 6.0).support(T) == NOWHERE
+    one = np.full(size, 300.0)
+    one[np.flatnonzero(~bins.atom)[3]] = 1_000.0
+    assert Counts(bins, one, np.full(size, 100.0), 6.0).support(T) == (-1.0, 1.0)
 
 
 def columns_of(shares: float, columns: int, n: int = 20_000, noise: float = 300.0) -> list[Marginal]:

@@ -1,5 +1,7 @@
 """Updates from noisy sums: recovery without noise, and what the noise law explains is not believed."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -113,6 +115,9 @@ def test_small_shrinkages() -> None:
     assert shrunk_to_mean(np.array([1.0, 3.0]), 10.0) == pytest.approx([2.0, 2.0])
     assert shrunk_to_mean(np.array([1.0, 3.0]), 0.0) == pytest.approx([1.0, 3.0])
     assert pooled(np.full(25, 7.0), 10.0)[1] == pytest.approx(2.0)  # alike: the noise of the mean of 25
+    half, left = pooled(np.array([-20.0, 20.0]), math.sqrt(200.0))  # half of the spread is noise
+    assert half == pytest.approx([-10.0, 10.0])
+    assert left == pytest.approx(math.sqrt(200.0 * (1 / 2 + 1 / 2 / 2)))
     assert pooled(np.array([-1e3, 1e3]), 10.0)[1] == pytest.approx(
         10.0, rel=1e-3
     )  # unlike: each keeps its own

@@ -28,7 +28,7 @@ def signal_share(energy: float, noise_energy: float, least: float = 0.0) -> floa
 
 def pooled(values: Floats, noise: Floats | float) -> tuple[Floats, float]:
     """Noisy values of one kind, each moved to their mean as far as the noise explains their spread; and the deviation of
-    the error that is left, which is that of their mean where they are alike.
+    the error that is left on average, for a known share: that of their mean where they are alike.
     """
     mean, energy = values.mean(), float(np.mean(np.square(noise)))
     share = signal_share(float(values.var()), energy)

@@ -129,7 +129,8 @@ EXPERIMENTS = (
             "The GANs are trained by DP-SGD through Opacus with the paper's networks, batches and epochs. The noise is the "
             f"smallest for (epsilon, {DELTA:g}) by its Renyi accountant, and *{ACCOUNTED}* is what that says at the "
             "end. Their guarantee is for adding or removing a row, DPRP's for replacing one.",
-            "*training, seconds* is processor time without the start of the program.",
+            "*training, seconds* is processor time without the start of the program and, of all but one trial, without the "
+            "search for the noise.",
         ),
     ),
 )

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import subprocess
 from contextlib import suppress
 from typing import Any
 
 from gnomon.errors import DataError
+
+PATIENCE = 5.0  # seconds for a program to end by itself
+
+
+def _of_children() -> float:
+    """Seconds of processor time of programs that ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 class Program:
@@ -29,17 +38,20 @@ class Program:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
             line = process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
+            told: dict[str, Any] = json.loads(line) if line else {}
+        except BaseException:  # its next answer would be this one's
+            process.kill()
+            self.close()
+            raise
         if not line:
             code = self.close()
             raise DataError(
                 f"{request['algorithm']} ended with the exit code {code} in its environment."
             )  # its own words may quote a cell
-        told: dict[str, Any] = json.loads(line)
         self.spent += float(told["cpu"])
         return told
 
@@ -51,7 +63,7 @@ class Program:
         return self._process
 
     def close(self) -> int:
-        """Ends the program, by the end of what it reads; its exit code."""
+        """Ends the program, by the end of what it reads or where it takes long; its exit code."""
         process, self._process = self._process, None
         if process is None:
             return 0
@@ -60,7 +72,14 @@ class Program:
         with suppress(BrokenPipeError):
             process.stdin.close()
         process.stdout.close()
-        return process.wait()
+        before = _of_children()
+        try:
+            code = process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        self.spent -= _of_children() - before  # counted with this process from now on
+        return code
 
 
 def program(command: tuple[str, ...]) -> Program:

@@ -130,18 +130,19 @@ def useful_pairs(found: list[Pair], sizes: list[int], largest: float) -> list[Pa
     for i, j in found:
         part = [part[i] if one == part[j] else one for one in part]
     inside = {k: tuple(pair for pair in found if part[pair[0]] == k) for k in part}
+    cells = tuple(sizes)
 
     def fits(i: int, j: int) -> bool:
         if (i, j) in found or sizes[i] * sizes[j] > largest:
             return False
         if part[i] != part[j]:  # the pair is a clique of its own
             return True
-        return most_cells((*inside[part[i]], (i, j)), tuple(sizes)) <= largest
+        return most_cells((*inside[part[i]], (i, j)), cells) <= largest
 
     return [pair for pair in itertools.combinations(range(len(sizes)), 2) if fits(*pair)]
 
 
-@lru_cache(2**16)  # most parts of a graph stay as they were when a pair is added
+@lru_cache(2**13)  # most parts of a graph stay as they were when a pair is added
 def most_cells(pairs: tuple[Pair, ...], sizes: tuple[int, ...]) -> int:
     """The cells of the largest clique among attributes that these pairs connect."""
     made = cliques(sorted({i for pair in pairs for i in pair}), pairs, sizes)
