@@ -64,8 +64,9 @@ def page() -> str:
 
 
 def _digest(found: Groups, lines: list[Line], real: Groups) -> list[str]:
-    """Scores and variations of pairs, a row for each table, a column for each tool, three budgets in a cell."""
-    tools = [name for name in PEERS if any(line["method"] == name for line in lines)]
+    """Scores and variations of pairs: a row a table, a column a tool that ran on several, three budgets in a cell."""
+    ran = {name: {line["table"] for line in lines if line["method"] == name} for name in PEERS}
+    tools = [name for name, tables in ran.items() if len(tables) > 1]
     text = []
     for title, place in (("mean score of four learners", None), ("two-way variation", 1)):
         text += [f"| {title}, ε 0.5 · 1 · 4 | " + " | ".join(tools) + " | real rows |"]

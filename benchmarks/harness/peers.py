@@ -43,6 +43,7 @@ PEERS = {
     "gnomon-add-remove": Peer(OWN, "gnomon_release.py", "synthesizer/add-remove", "add/remove"),
     "opendp-mst": Peer("opendp", "opendp_mbi.py", "MST", "add/remove"),
     "aim": Peer("dpmm", "aim.py", "AIM", "add/remove"),
+    "aim-long": Peer("dpmm", "aim.py", "AIM/1000", "add/remove"),
     "dpmm-mst": Peer("dpmm", "dpmm_models.py", "MST", "add/remove"),
     "dpmm-aim": Peer("dpmm", "dpmm_models.py", "AIM", "add/remove"),
     "dpmm-privbayes": Peer("dpmm", "dpmm_models.py", "PrivBayes", "add/remove"),

@@ -1,12 +1,15 @@
-"""AIM (McKenna, Mullins, Sheldon, Miklau, VLDB 2022) on dpmm's graphical models (private-pgm in numpy): `aim.py AIM ...`.
+"""AIM (McKenna, Mullins, Sheldon, Miklau, VLDB 2022) on dpmm's graphical models (private-pgm in numpy).
+
+    aim.py AIM[/STEPS] ...
 
 The workload is all pairs of columns, 16 rounds a column at most, models of at most 80 MB, nine tenths of the budget for
-measuring: the defaults of the authors' script, which is no package. Mirror descent has `ITERATIONS` steps a round from the
-last round's model and `FINAL` at the end (fewer after `PATIENCE` seconds), where the authors' script has 1,000 and more
-each: that makes it finish. (On mbi 2.0, which compiles every model anew, the same rounds took more memory than a compiler
-may map.) Candidates are looked at in the order of the exponential mechanism until one fits into memory, and all pairs are
-answered in one pass over the junction tree: the choices are those of the paper. Rows are drawn independently from the
-fitted model, conditioned on the cliques of its junction tree.
+measuring: the defaults of the authors' script, which is no package. Mirror descent has STEPS steps a round from the last
+round's model, 100 unless told, and `FINAL` at the end (fewer after `PATIENCE` seconds), where the authors' script has 1,000
+and more each: that makes it finish. (On mbi 2.0, which compiles every model anew, the same rounds took more memory than a
+compiler may map.) Candidates are looked at in the order of the exponential mechanism until one fits into memory, and all
+pairs are answered in one pass over the junction tree: the choices are those of the paper. The number of rows is estimated
+from all counts in each round. Rows are drawn independently from the fitted model, conditioned on the cliques of its
+junction tree.
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ from dpmm.models.base.mbi import Domain, FactoredInference, GraphicalModel, fact
 from protocol import Asked, rho_of, serve
 
 ROUNDS, MEASURED, MEGABYTES = 16, 0.9, 80.0
-ITERATIONS, FINAL, PATIENCE = 100, 1000, 450.0
+STEPS, FINAL, PATIENCE = 100, 1000, 450.0
 Clique = tuple[str, ...]
 
 
-def fit(codes: dict[str, np.ndarray], sizes: dict[str, int], rho: float) -> Any:
+def fit(codes: dict[str, np.ndarray], sizes: dict[str, int], rho: float, steps: int) -> Any:
     """Select the pair that is worst approximated, measure it, estimate again; more budget a round where little changed."""
     rng = np.random.default_rng()
     domain = Domain(list(sizes), list(sizes.values()))
@@ -37,7 +40,7 @@ def fit(codes: dict[str, np.ndarray], sizes: dict[str, int], rho: float) -> Any:
     epsilon = math.sqrt(8 * (1 - MEASURED) * rho / (ROUNDS * len(sizes)))
     measured = [(None, noisy(true[c], sigma, rng), sigma, c) for c in candidates if len(c) == 1]
     spent, last = len(sizes) / (2 * sigma**2), False
-    engine = FactoredInference(domain, iters=ITERATIONS, warm_start=True)
+    engine = FactoredInference(domain, iters=steps, warm_start=True)
     model = engine.estimate(list(measured))
     while not last:
         step = 1 / (2 * sigma**2) + epsilon**2 / 8
@@ -58,7 +61,7 @@ def fit(codes: dict[str, np.ndarray], sizes: dict[str, int], rho: float) -> Any:
         )
         before = known[chosen]
         measured.append((None, noisy(true[chosen], sigma, rng), sigma, chosen))
-        for _ in range(FINAL // ITERATIONS if last else 1):
+        for _ in range(FINAL // steps if last else 1):
             model = engine.estimate(list(measured))
             if last and time.process_time() > PATIENCE:
                 break
@@ -169,7 +172,8 @@ def synthesise(asked: Asked) -> dict[str, np.ndarray]:
     sizes = {column["name"]: column["size"] for column in asked.domain}
     table = asked.table()
     codes = {name: table[name].to_numpy() for name in sizes}
-    model = fit(codes, sizes, rho_of(asked.epsilon, asked.delta))
+    steps = int(asked.algorithm.partition("/")[2] or STEPS)
+    model = fit(codes, sizes, rho_of(asked.epsilon, asked.delta), steps)
     made = model.synthetic_data(asked.rows, method="sample").df
     if asked.check is not None:
         asked.check(lambda pair: of(model, pair).reshape([sizes[name] for name in pair]), made)
