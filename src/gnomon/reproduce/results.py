@@ -150,9 +150,11 @@ class Results:
     data: Path
     cells: list[Cell]
     records: dict[tuple[Key, int], Record] = field(default_factory=dict)
+    _trials: dict[Key, dict[int, Record]] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
         self.records[record.key, record.trial] = record
+        self._trials.setdefault(record.key, {})[record.trial] = record
 
     def has(self, cell: Cell, trial: int) -> bool:
         """Measured already; a trial that ended with an error is tried again."""
@@ -161,7 +163,7 @@ class Results:
 
     def of(self, key: Key) -> list[Record]:
         """The records of a cell by trial."""
-        return [record for (mine, _), record in sorted(self.records.items()) if mine == key]
+        return [record for _, record in sorted(self._trials.get(key, {}).items())]
 
     def measure(self, row: str, column: str, calibration: str, name: str | None = None) -> Measure | None:
         """Mean and 95% interval over trials of a cell, or of one of its named numbers; None where there is none."""
