@@ -269,7 +269,7 @@ def main() -> None:
     bars("row-streaming", 0, 0, {3: "seconds of processors"}, "seconds of processors, 10 million rows")
     bars(
         "robustness",
-        2,
+        3,
         0,
         {1: "our mutations", 2: "atheris", 3: "Hypothesis"},
         "inputs that were watched",
