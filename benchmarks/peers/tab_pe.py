@@ -15,11 +15,8 @@ import torch
 from protocol import Asked, mu_of, serve
 
 DRAWN, VARIATIONS = 5, 3
-FEW, MANY, SMALL = (
-    (150, 20),
-    (1_000, 30),
-    1_000,
-)  # rows and generations, below so many private rows and from there on
+FEW, MANY = (150, 20), (1_000, 30)  # rows and generations, below SMALL private rows and from there on
+SMALL = 1_000
 FIRST, LAST, DECAY = 0.5, 0.01, 0.2
 CATEGORY_WEIGHT = 1 / 3
 
