@@ -9,13 +9,15 @@
 
 What the page says in words stands in docs/results/comparison/words.txt, with the place of every number:
 {{TABLE TOOL EPSILON WHAT}}, where WHAT is mean (over four learners, with its interval), score (the same without it), a
-learner, 1-way, 2-way, 3-way, seconds, megabytes or runs; {{MNIST MODEL}} is ours by the papers' protocol.
+learner, 1-way, 2-way, 3-way, slope (of correlations), seconds, megabytes or runs; {{MNIST MODEL}} is ours by the papers'
+protocol.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from peers.samplers import table_of
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 LEARNERS = ("linear", "svm", "forest", "boosting")
 SCORE = {"two classes": "AUROC", "classes": "accuracy", "number": "R2"}
-NONE = "–"
+NONE, ONE_RUN = "–", "¹"
 EPSILONS = (0.5, 1.0, 4.0)
 MNIST = ("LR", "RF", "MLP")
 Line = dict[str, Any]
@@ -68,19 +70,19 @@ def _digest(found: Groups, lines: list[Line], real: Groups) -> list[str]:
     ran = {name: {line["table"] for line in lines if line["method"] == name} for name in PEERS}
     tools = [name for name, tables in ran.items() if len(tables) > 1]
     text = []
-    for title, place in (("mean score of four learners", None), ("two-way variation", 1)):
+    for title, value in DIGESTS.items():
         text += [f"| {title}, ε 0.5 · 1 · 4 | " + " | ".join(tools) + " | real rows |"]
         text += ["|" + "---|" * (len(tools) + 2)]
         for table in TABLES:
             if not any(cell[1] == table for cell in found):
                 continue
             cells = [
-                " · ".join(_short(_of(found, table, tool, e), place) for e in EPSILONS) for tool in tools
+                " · ".join(_short(_of(found, table, tool, e), value) for e in EPSILONS) for tool in tools
             ]
             cells = [_limit(table, tool, lines) if set(c) <= set(f"{NONE} ·") else c
                      for tool, c in zip(tools, cells, strict=True)]  # fmt: skip
             whole = real.get(("full", table, None, None, "real"))
-            cells.append(_short(Group(whole.lines[:5]) if whole else None, place))
+            cells.append(_short(Group(whole.lines[:5]) if whole else None, value))
             text.append(f"| {table} | " + " | ".join(cells) + " |")
         text.append("")
     return text[:-1]
@@ -101,11 +103,12 @@ def _of(found: Groups, table: str, tool: str, epsilon: float) -> Group | None:
     return found[cells[0]] if cells else None
 
 
-def _short(group: Group | None, place: int | None) -> str:
-    if group is None:
+def _short(group: Group | None, value: Callable[[Group], float | None]) -> str:
+    """The value without its leading zero, with a mark where it is of one run."""
+    known = None if group is None else value(group)
+    if group is None or known is None:
         return NONE
-    value = _mean(group) if place is None else group.mean("tv", place)
-    return f"{value:.3f}".replace("0.", ".", 1)
+    return f"{known:.3f}".replace("0.", ".", 1) + (ONE_RUN if len(group.lines) == 1 else "")
 
 
 def filled(words: str, found: Groups) -> str:
@@ -123,6 +126,8 @@ def filled(words: str, found: Groups) -> str:
             return pair(interval(list(scores.values())))
         if what.endswith("-way"):
             return f"{group.mean('tv', int(what[0]) - 1):.3f}"
+        if what == "slope":
+            return f"{round(_slope(group) or 0.0, 2) + 0.0:.2f}"
         if what in ("seconds", "megabytes"):
             value = group.mean("fit_cpu" if what == "seconds" else "peak_mb")
             return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
@@ -133,7 +138,7 @@ def filled(words: str, found: Groups) -> str:
 
 def _table(name: str, found: dict[Any, Group], stopped: list[Line], real: Group | None) -> list[str]:
     head = ["tool", "promise", "ε", "runs", "mean of four", *LEARNERS, "1-way", "2-way", "3-way"]
-    head += ["spread: median, least, most", "at a bound: median, most", "CPU s", "MB"]
+    head += ["slope", "spread: median, least, most", "at a bound: median, most", "CPU s", "MB"]
     text = [f"## {name}", "", f"{SCORE[TABLES[name].task]} on held-out real rows.", ""]
     text += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     order = sorted(found, key=lambda cell: (cell[2], -_mean(found[cell])))
@@ -150,6 +155,22 @@ def _mean(group: Group) -> float:
     return interval(list(group.means().values()))[0]
 
 
+def _pairs(group: Group) -> float:
+    return group.mean("tv", 1)
+
+
+def _slope(group: Group) -> float | None:
+    """Of released on real correlations of numbers; a table of few numbers has none."""
+    return group.mean("correlation", 0) if group.number("correlation") else None
+
+
+DIGESTS: dict[str, Callable[[Group], float | None]] = {
+    "mean score of four learners": _mean,
+    "two-way variation": _pairs,
+    "slope of released on real correlations": _slope,
+}
+
+
 def _row(tool: str, promise: str, epsilon: str, group: Group) -> str:
     cells = [f"**{tool}**" if tool.startswith("gnomon") else tool, promise, epsilon, str(len(group.lines))]
     cells.append(pair(interval(list(group.means().values()))) or NONE)
@@ -158,7 +179,7 @@ def _row(tool: str, promise: str, epsilon: str, group: Group) -> str:
         cells.append(f"{interval(values)[0]:.3f}" if values else NONE)
     for place in range(3):
         cells.append(f"{group.mean('tv', place):.3f}" if group.number("tv") else NONE)
-    for what, places, form in (("spread", 3, ".2f"), ("at_bound", 2, "+.3f")):
+    for what, places, form in (("correlation", 1, ".2f"), ("spread", 3, ".2f"), ("at_bound", 2, "+.3f")):
         known = bool(group.number(what))
         cells.append(" ".join(f"{group.mean(what, p):{form}}" for p in range(places)) if known else NONE)
     cells.append(f"{group.mean('fit_cpu'):.1f}" if group.number("fit_cpu") else NONE)
