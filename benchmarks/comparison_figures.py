@@ -36,6 +36,10 @@ def pairs(group: Group) -> list[float]:
     return group.number("tv", 1)
 
 
+def slopes(group: Group) -> list[float]:
+    return group.number("correlation", 0)
+
+
 def draw(name: str, what: str, value: Callable[[Group], list[float]], found: Groups, real: Groups) -> None:
     """A panel for each table, a line for each tool over epsilon; what real rows have is dashed."""
     tables = [table for table in TABLES if any(cell[1] == table for cell in found)]
@@ -92,6 +96,7 @@ def main() -> None:
         real,
     )
     draw("comparison-pairs", "Mean total variation of pairs of columns (lower is better)", pairs, found, real)
+    draw("comparison-slopes", "Slope of released on real correlations (1 is best)", slopes, found, real)
 
 
 if __name__ == "__main__":
