@@ -72,8 +72,8 @@ EXPERIMENTS = (
         notes=(
             TRAINED,
             READING,
-            "The search is over four pairs of epochs and learning rate; each is trained with a fourth of epsilon and "
-            "delta, and the one with the best accuracy on the test rows counts, which favours the GANs. The paper "
+            "The search is over four pairs of epochs and learning rate, each trained with a fourth of epsilon and "
+            "delta. The one with the best accuracy on the test rows counts, which favours the GANs. The paper "
             "describes neither its search nor its cost, and prints no values.",
         ),
     ),
