@@ -209,8 +209,9 @@ def _ours(model: str) -> list[float]:
 SAMPLERS = """`python benchmarks/peers/samplers.py run`, Adult, (1, 1e-6), 30,000 rows. Mean total variation between a
 fitted model's own marginals and those of its rows, beside what as many independent draws from the model have. A right
 sampler has both alike, as AIM's and OpenDP's MST drawn with `sample` have; `round`, mbi's default, has not. The models of
-dpmm round counts instead of drawing, which leaves less variation than independent draws. DP-MERF's line is of the label's pairs with categories, which
-it measures with noise. Its network is a fit of them, so that more is left than drawing costs. Tab-PE has no such model.
+dpmm round counts instead of drawing, which leaves less variation than independent draws. DP-MERF's line is of the label's
+pairs with categories, which it measures with noise. Its network is a fit of them, so that more is left than drawing costs.
+Tab-PE has no such model.
 
 mbi 1.1, which OpenDP's MST draws with, was checked on a tree of three columns (`benchmarks/peers/mbi_rounding.py`): the
 model's correlation of two columns that share a parent is -0.008. Drawn with `round`, its default, it is 0.952 (total
