@@ -294,7 +294,8 @@ def fewer() -> str:
 
 def page() -> str:
     words = filled((OUT / "words.txt").read_text(encoding="utf-8")).rstrip()
-    return f"{words}\n\n{CONTINUE}\n\nLess than half of the paper's trials have {fewer()}.\n\n{table()}\n"
+    half = f"Less than half of the paper's trials, the synthesizer's own lines aside, have {fewer()}."
+    return f"{words}\n\n{CONTINUE}\n\n{half}\n\n{table()}\n"
 
 
 def main() -> None:
