@@ -70,19 +70,19 @@ def _digest(found: Groups, lines: list[Line], real: Groups) -> list[str]:
     ran = {name: {line["table"] for line in lines if line["method"] == name} for name in PEERS}
     tools = [name for name, tables in ran.items() if len(tables) > 1]
     text = []
-    for title, value in DIGESTS.items():
+    for title, values in DIGESTS.items():
         text += [f"| {title}, ε 0.5 · 1 · 4 | " + " | ".join(tools) + " | real rows |"]
         text += ["|" + "---|" * (len(tools) + 2)]
         for table in TABLES:
             if not any(cell[1] == table for cell in found):
                 continue
             cells = [
-                " · ".join(_short(_of(found, table, tool, e), value) for e in EPSILONS) for tool in tools
+                " · ".join(_short(_of(found, table, tool, e), values) for e in EPSILONS) for tool in tools
             ]
             cells = [_limit(table, tool, lines) if set(c) <= set(f"{NONE} ·") else c
                      for tool, c in zip(tools, cells, strict=True)]  # fmt: skip
             whole = real.get(("full", table, None, None, "real"))
-            cells.append(_short(Group(whole.lines[:5]) if whole else None, value))
+            cells.append(_short(Group(whole.lines[:5]) if whole else None, values))
             text.append(f"| {table} | " + " | ".join(cells) + " |")
         text.append("")
     return text[:-1]
@@ -103,12 +103,12 @@ def _of(found: Groups, table: str, tool: str, epsilon: float) -> Group | None:
     return found[cells[0]] if cells else None
 
 
-def _short(group: Group | None, value: Callable[[Group], float | None]) -> str:
-    """The value without its leading zero, with a mark where it is of one run."""
-    known = None if group is None else value(group)
-    if group is None or known is None:
+def _short(group: Group | None, values: Callable[[Group], list[float]]) -> str:
+    """The mean of the runs without its leading zero, with a mark where it is of one run."""
+    known = values(group) if group else []
+    if not known:
         return NONE
-    return f"{known:.3f}".replace("0.", ".", 1) + (ONE_RUN if len(group.lines) == 1 else "")
+    return f"{interval(known)[0]:.3f}".replace("0.", ".", 1) + (ONE_RUN if len(known) == 1 else "")
 
 
 def filled(words: str, found: Groups) -> str:
@@ -127,7 +127,7 @@ def filled(words: str, found: Groups) -> str:
         if what.endswith("-way"):
             return f"{group.mean('tv', int(what[0]) - 1):.3f}"
         if what == "slope":
-            return f"{round(_slope(group) or 0.0, 2) + 0.0:.2f}"
+            return f"{interval(slopes(group))[0]:z.2f}"
         if what in ("seconds", "megabytes"):
             value = group.mean("fit_cpu" if what == "seconds" else "peak_mb")
             return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
@@ -141,7 +141,7 @@ def _table(name: str, found: dict[Any, Group], stopped: list[Line], real: Group 
     head += ["slope", "spread: median, least, most", "at a bound: median, most", "CPU s", "MB"]
     text = [f"## {name}", "", f"{SCORE[TABLES[name].task]} on held-out real rows.", ""]
     text += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    order = sorted(found, key=lambda cell: (cell[2], -_mean(found[cell])))
+    order = sorted(found, key=lambda cell: (cell[2], -interval(score(found[cell]))[0]))
     for cell in order:
         text.append(_row(cell[4], PEERS[cell[4]].adjacency, f"{cell[2]:g}", found[cell]))
     if real is not None:
@@ -151,29 +151,31 @@ def _table(name: str, found: dict[Any, Group], stopped: list[Line], real: Group 
     return [*text, ""]
 
 
-def _mean(group: Group) -> float:
-    return interval(list(group.means().values()))[0]
+def score(group: Group) -> list[float]:
+    """By run: the mean over four learners."""
+    return list(group.means().values())
 
 
-def _pairs(group: Group) -> float:
-    return group.mean("tv", 1)
+def pairs(group: Group) -> list[float]:
+    """By run: the variation of pairs of columns."""
+    return group.number("tv", 1)
 
 
-def _slope(group: Group) -> float | None:
-    """Of released on real correlations of numbers; a table of few numbers has none."""
-    return group.mean("correlation", 0) if group.number("correlation") else None
+def slopes(group: Group) -> list[float]:
+    """By run: that of released on real correlations of numbers; a table of few numbers has none."""
+    return group.number("correlation", 0)
 
 
-DIGESTS: dict[str, Callable[[Group], float | None]] = {
-    "mean score of four learners": _mean,
-    "two-way variation": _pairs,
-    "slope of released on real correlations": _slope,
+DIGESTS = {
+    "mean score of four learners": score,
+    "two-way variation": pairs,
+    "slope of released on real correlations": slopes,
 }
 
 
 def _row(tool: str, promise: str, epsilon: str, group: Group) -> str:
     cells = [f"**{tool}**" if tool.startswith("gnomon") else tool, promise, epsilon, str(len(group.lines))]
-    cells.append(pair(interval(list(group.means().values()))) or NONE)
+    cells.append(pair(interval(score(group))) or NONE)
     for learner in LEARNERS:
         values = list(group.learner(learner).values())
         cells.append(f"{interval(values)[0]:.3f}" if values else NONE)

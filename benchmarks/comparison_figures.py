@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from comparison import RESULTS, SCORE, kept, real_rows
+from comparison import RESULTS, SCORE, kept, pairs, real_rows, score, slopes
 from harness.summary import Group, Groups
 from harness.tables import TABLES
 
@@ -26,18 +26,6 @@ TOOLS = {
     "tab-pe": ("#8d6aa8", "P"),
 }
 SHORT = {"breast_cancer_wisconsin_diagnostic": "wisconsin"}
-
-
-def score(group: Group) -> list[float]:
-    return list(group.means().values())
-
-
-def pairs(group: Group) -> list[float]:
-    return group.number("tv", 1)
-
-
-def slopes(group: Group) -> list[float]:
-    return group.number("correlation", 0)
 
 
 def draw(name: str, what: str, value: Callable[[Group], list[float]], found: Groups, real: Groups) -> None:

@@ -304,9 +304,9 @@ def main() -> None:
     )
     parser.add_argument("--write", action="store_true")
     told = parser.parse_args()
-    print(table())
     if told.write:
         (RESULTS / "reproduce.md").write_text(page(), encoding="utf-8")
+    print(table())
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sys
+from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -133,6 +135,22 @@ def test_fewer_bins_are_the_same_bins_there_and_back(utility: Any) -> None:
     assert bins.binned(again, schema, 8).drop_columns("c1") == codes.drop_columns(
         "c1"
     )  # years are whole again
+
+
+def test_a_tools_sampler_gets_what_the_tool_gets(
+    utility: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samplers, seen = import_module("peers.samplers"), []
+
+    def run(words: list[str], **_: Any) -> SimpleNamespace:
+        seen.extend(sorted(path.name for path in Path(words[-1]).iterdir()))
+        return SimpleNamespace(returncode=0, stdout=json.dumps({"one": 0.0}), stderr="")
+
+    monkeypatch.setattr(samplers.subprocess, "run", run)
+    out = tmp_path / "samplers.json"
+    samplers.run(Namespace(table="wine", data=None, tools="aim", out=out))
+    assert json.loads(out.read_text()) == {"tool": "aim", "table": "wine", "one": 0.0}
+    assert {"binned.parquet", "domain.json", "numbers.parquet", "train.parquet"} <= set(seen)
 
 
 CODES = """

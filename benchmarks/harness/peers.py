@@ -65,8 +65,12 @@ class PeerStoppedError(Exception):
         self.status = status
 
 
-def prepare(folder: Path, train: pa.Table, test: pa.Table, schema: gn.Schema, size: int) -> None:
-    """What every peer may read: the table as codes, numbers and encoded rows, and the public domain."""
+def prepare(folder: Path, train: pa.Table, test: pa.Table, schema: gn.Schema) -> int:
+    """What every peer may read: the table as codes, numbers and encoded rows, and the public domain.
+
+    Returns the bins of a number, which the way back needs.
+    """
+    size = bins.of_table(train.num_rows)
     pq.write_table(train, folder / "train.parquet")
     schema.save(folder / "schema.toml")
     pq.write_table(bins.binned(train, schema, size), folder / "binned.parquet")
@@ -83,6 +87,7 @@ def prepare(folder: Path, train: pa.Table, test: pa.Table, schema: gn.Schema, si
         np.savez(
             folder / f"{name}.npz", X=encoder.matrix(whole).astype(np.float32), y=encoder.encode_target(whole)
         )
+    return size
 
 
 @dataclass(frozen=True)
@@ -113,8 +118,7 @@ def release(
         )
     folder = Path(tempfile.mkdtemp(prefix="gnomon-peer-"))
     try:
-        size = bins.of_table(train.num_rows)
-        prepare(folder, train, test, schema, size)
+        size = prepare(folder, train, test, schema)
         out = folder / "made.parquet"
         words = [peer.algorithm, str(folder), str(epsilon), str(delta), str(rows), str(out)]
         outcome = process.run([str(python), str(SCRIPTS / peer.script), *words])

@@ -81,7 +81,6 @@ def inside(tool: str, folder: Path) -> None:
 
 def run(told: argparse.Namespace) -> None:
     sys.path.insert(0, str(HERE.parent))
-    from harness import bins
     from harness.peers import prepare
     from harness.tables import TABLES, split
     from peers.environments import interpreter
@@ -91,7 +90,7 @@ def run(told: argparse.Namespace) -> None:
     schema = table.declare(rows)
     train, test = split(rows.select([column.name for column in schema.released]), 0)
     with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder), train, test, schema, bins.of_table(train.num_rows))
+        prepare(Path(folder), train, test, schema)
         for tool in told.tools.split(","):
             python = interpreter(TOOLS[tool][0])
             words = [str(python), str(HERE / "samplers.py"), "inside", tool, folder]

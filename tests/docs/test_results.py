@@ -45,6 +45,29 @@ def test_the_comparison_has_the_numbers_of_its_lines() -> None:
     assert kept == comparison.page(), "python benchmarks/comparison.py makes the page again"
 
 
+def test_the_comparison_marks_one_run_and_leaves_out_what_was_not_measured() -> None:
+    import comparison
+
+    runs = [
+        {
+            "split": 0,
+            "direct": {"linear": 0.5, "svm": 0.7},
+            "tv": [0.1, 0.2, 0.3],
+            "correlation": [-0.001, 0, 0],
+        },
+        {"split": 1, "direct": {"linear": 0.7, "svm": 0.9}, "tv": [0.1, 0.4, 0.3]},
+    ]
+    one, two = comparison.Group(runs[:1]), comparison.Group(runs)
+    shown = [[comparison._short(group, of) for of in comparison.DIGESTS.values()] for group in (one, two)]
+    assert shown == [[".600¹", ".200¹", "-.001¹"], [".700", ".300", "-.001¹"]]
+    assert comparison._short(comparison.Group(runs[1:]), comparison.slopes) == "–"
+    found = {("full", "wine", 1.0, 1e-6, "aim"): one}
+    words = "{{wine aim 1 score}} {{wine aim 1 2-way}} {{wine aim 1 slope}} {{wine aim 1 runs}}"
+    assert comparison.filled(words, found) == "0.600 0.200 0.00 1"
+    with pytest.raises(SystemExit, match="not run on wine at epsilon 4"):
+        comparison.filled("{{wine aim 4 score}}", found)
+
+
 @pytest.mark.parametrize("page", UTILITY, ids=lambda path: path.stem)
 def test_a_page_of_utility_has_the_numbers_of_its_lines(page: Path) -> None:
     import utility
